@@ -205,9 +205,9 @@ class World final : public CompletionWorld {
   std::vector<std::string> Workers(const std::string& pod) override {
     constexpr std::size_t kMost = 512;
     std::vector<std::string> numbers;
-    const PodRecord* record = Pods(state()).Get(PodAddress(pod));
+    const PodRecord* record = Pods(state()).Get(PodAddress(PodOf(pod)));
     if (record == nullptr) return numbers;
-    for (const WorkerAccess& worker : AccessToWorkers(pod, *record)) {
+    for (const WorkerAccess& worker : AccessToWorkers(PodOf(pod), *record)) {
       if (numbers.size() == kMost) break;
       numbers.push_back(FormatWorkers({worker.index}, worker.per_slice));
     }
@@ -233,6 +233,14 @@ class World final : public CompletionWorld {
   }
 
  private:
+  // Of `run` the job is named, and with it the pod.
+  std::string PodOf(const std::string& name) {
+    if (Pods(state()).contains(PodAddress(name))) return name;
+    for (const JobSpec& job : spec().jobs) {
+      if (job.name == name) return job.pod;
+    }
+    return name;
+  }
   // Nobody's network is used because of a Tab.
   bool IsElsewhere() { return context_.wiring().StatePath().find("://") != std::string::npos; }
   const State& state() {

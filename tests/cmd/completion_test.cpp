@@ -35,6 +35,7 @@ class FakeWorld final : public CompletionWorld {
   std::vector<std::string> Serials() override { return {"41", "40"}; }
   std::vector<std::string> Workers(const std::string& pod) override {
     if (pod == "research") return {"0", "1", "2", "3"};
+    if (pod == "train") return {"0", "1"};  // a job, which names its pod
     return {};
   }
   std::vector<std::string> Local(const std::string& folder) override {
@@ -95,6 +96,8 @@ TEST(Completion, NamesOfTheStateAndOfTheSpec) {
   EXPECT_THAT(Complete({"exec", "re"}), ElementsAre("research"));
   EXPECT_THAT(Complete({"exec", "--gather", ""}), ElementsAre("other", "research"));
   EXPECT_THAT(Complete({"run", ""}), ElementsAre("train"));
+  EXPECT_THAT(Complete({"logs", "research", ""}), ElementsAre("train"));
+  EXPECT_THAT(Complete({"kill", "research", "t"}), ElementsAre("train"));
   EXPECT_THAT(Complete({"state", "show", "f"}), ElementsAre("file.env"));
   EXPECT_THAT(Complete({"state", "mv", "pod.b", "pod.r"}), ElementsAre("pod.research"));
   EXPECT_THAT(Complete({"state", "rm", "pod.b", "boot"}), ElementsAre("bootstrap.research.x"));
@@ -112,6 +115,7 @@ TEST(Completion, WorkersAsFarAsThePodHasSome) {
               ElementsAre("--worker=0,0", "--worker=0,1", "--worker=0,2", "--worker=0,3"));
   EXPECT_THAT(Complete({"ssh", "research", "--worker", "!2"}), ElementsAre("!2"));
   EXPECT_THAT(Complete({"cp", "a", "research:b", "--worker", "3"}), ElementsAre("3"));
+  EXPECT_THAT(Complete({"run", "train", "--on", ""}), ElementsAre("all", "0", "1"));
   EXPECT_THAT(Complete({"exec", "unknown", "--worker", ""}), IsEmpty());
 }
 

@@ -268,8 +268,9 @@ constexpr Flag kRunFlags[] = {
     Switch<&RunOptions::local>("--local", "the same command on this machine, without a TPU"),
     Switch<&RunOptions::print>("--print", "only show what would run where"),
     Switch<&RunOptions::list>("--list", "list the jobs of the spec"),
-    OneValue<&RunOptions::workers, RunOptions, &ReadWorkers>(
-        "--on", "WORKERS", "run it on these in place of the job's own: all, 0,2-3, …"),
+    Naming(Flag::Names::kWorker,
+           OneValue<&RunOptions::workers, RunOptions, &ReadWorkers>(
+               "--on", "WORKERS", "run it on these in place of the job's own: all, 0,2-3, …")),
     WorkerFlag<&RunOptions::watched>(
         "whose output is seen: all (default), 0,2-3, …; it runs on all of its workers"),
     GatherFlag<RunOptions>(),
