@@ -279,6 +279,7 @@ class ImportAllSession : public ::testing::Test, protected SessionDesk, protecte
   }
   void OnTaken(const Imported&) override {
     if (--lives_ == 0) drain.request_stop();
+    if (spec_when_taken_.empty()) spec_when_taken_ = files.FileText(kSpecPath).value_or("none");
   }
   void OnSpec(const Diagnostics& warnings) override { SessionDesk::OnSpec(warnings); }
   void OnTakeover(const std::string& note) override { SessionDesk::OnTakeover(note); }
@@ -286,7 +287,8 @@ class ImportAllSession : public ::testing::Test, protected SessionDesk, protecte
   ImportAllWishes wishes_;
   bool approves_ = true;
   int asked_ = 0;
-  int lives_ = -1;  // pods until an interrupt
+  int lives_ = -1;               // pods until an interrupt
+  std::string spec_when_taken_;  // the file when the first was taken
 };
 
 TEST_F(ImportAllSession, OneSpecMatchesTheNodesOfAllZones) {
@@ -397,6 +399,7 @@ TEST_F(ImportAllSession, TheFileIsWholeBeforeTheFirstIsTaken) {
   const std::string written = *files.FileText(kSpecPath);
   EXPECT_THAT(written, HasSubstr("  mine:\n"));
   EXPECT_THAT(written, HasSubstr("  b:\n"));
+  EXPECT_EQ(spec_when_taken_, written);
   const ImportedAll rest = Run();
   EXPECT_THAT(Addresses(rest.survey), ElementsAre("pod.b"));
   EXPECT_EQ(rest.text, "");
