@@ -1,8 +1,12 @@
 """Google's own clients against the emulator: argument 1 is its URL."""
 import sys
 
+import google_crc32c
+from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import tpu_v2
+from google.cloud import secretmanager_v1, tpu_v2
+from google.cloud.secretmanager_v1.services.secret_manager_service.transports.rest import (
+    SecretManagerServiceRestTransport)
 from google.cloud.tpu_v2.services.tpu.transports.rest import TpuRestTransport
 from google.protobuf import field_mask_pb2
 from googleapiclient import discovery
@@ -58,6 +62,48 @@ def discovery_client():
             operation = locations.operations().get(name=operation["name"]).execute()
 
 
+def secrets_client():
+    """google-cloud-secret-manager with transport="rest"."""
+    transport = SecretManagerServiceRestTransport(
+        host=url.split("://")[1], credentials=AnonymousCredentials(), url_scheme="http")
+    client = secretmanager_v1.SecretManagerServiceClient(transport=transport)
+    states = secretmanager_v1.SecretVersion.State
+    secret = client.create_secret(parent="projects/demo-project", secret_id="s",
+                                  secret={"replication": {"automatic": {}}})
+    data = bytes(range(256))
+    payload = {"data": data, "data_crc32c": google_crc32c.value(data)}
+    version = client.add_secret_version(parent=secret.name, payload=payload)
+    assert version.state == states.ENABLED, version
+    assert version.client_specified_payload_checksum, version
+    client.add_secret_version(parent=secret.name, payload={"data": b"second"})
+    read = client.access_secret_version(name="projects/demo-project/secrets/s/versions/1")
+    assert read.name == version.name, read
+    assert read.payload.data == data, read
+    assert read.payload.data_crc32c == google_crc32c.value(data), read
+    latest = client.access_secret_version(name=secret.name + "/versions/latest")
+    assert latest.payload.data == b"second", latest
+    names = [one.name for one in client.list_secret_versions(parent=secret.name)]
+    assert names == [latest.name, version.name], names
+    assert client.disable_secret_version(name=version.name).state == states.DISABLED
+    assert client.destroy_secret_version(name=version.name).state == states.DESTROYED
+    for wrong, expected in [(version.name, exceptions.FailedPrecondition),
+                            (secret.name + "/versions/9", exceptions.NotFound)]:
+        try:
+            client.access_secret_version(name=wrong)
+        except expected:
+            continue
+        raise AssertionError(wrong)
+    try:
+        client.add_secret_version(parent=secret.name,
+                                  payload={"data": b"x", "data_crc32c": 1})
+        raise AssertionError("a checksum that does not fit")
+    except exceptions.InvalidArgument:
+        pass
+    client.delete_secret(name=secret.name)
+    assert not list(client.list_secrets(parent="projects/demo-project"))
+
+
 rest_client()
 discovery_client()
+secrets_client()
 print("all well")

@@ -36,7 +36,8 @@ enum class Given {
   kNoGuests,    // kNodes, and guest attributes are forbidden
   kTerminated,  // kNodes, and pod is TERMINATED
   kRepairing,   // kNodes, and pod is REPAIRING
-  kOverloaded   // kNodes, and the next two lists answer 503
+  kOverloaded,  // kNodes, and the next two lists answer 503
+  kSecret       // a secret s with two versions, "one" and "two"
 };
 
 struct Row {
@@ -107,6 +108,28 @@ const std::vector<Row>& Rows() {
       {"CreateV5eTopology", kAll, Given::kNothing, 0, 2, "",
        VM "create t" ZONE " --type=v5litepod --topology=4x4 --version=v2-alpha-tpuv5-lite"},
       {"CreateWithoutZone", kAll, Given::kNothing, 0, 1, "", VM "create t --version=x"},
+      // Secrets.
+      {"SecretCreate", kAll, Given::kNothing, 0, 0, "Created version [1] of the secret [new]",
+       "secrets create new --data-file=token"},
+      {"SecretCreateExists", kAll, Given::kSecret, 0, 1, "already exists",
+       "secrets create s --replication-policy=automatic"},
+      {"SecretAdd", kAll, Given::kSecret, 0, 0, "Created version [3] of the secret [s]",
+       "secrets versions add s --data-file=token"},
+      {"SecretAccess", kAll, Given::kSecret, 0, 0, "two",
+       "secrets versions access latest --secret=s"},
+      {"SecretAccessFirst", kAll, Given::kSecret, 0, 0, "one",
+       "secrets versions access 1 --secret=s"},
+      {"SecretAccessNone", kAll, Given::kSecret, 0, 1, "NOT_FOUND",
+       "secrets versions access 7 --secret=s"},
+      {"SecretVersions", kAll, Given::kSecret, 0, 0, "enabled", "secrets versions list s"},
+      {"SecretList", kAll, Given::kSecret, 0, 0, "s", "secrets list"},
+      {"SecretDisable", kAll, Given::kSecret, 0, 0, "Disabled version [2] of the secret [s]",
+       "secrets versions disable 2 --secret=s"},
+      {"SecretDestroy", kAll, Given::kSecret, 0, 0, "Destroyed version [2] of the secret [s]",
+       "secrets versions destroy 2 --secret=s"},
+      {"SecretLabels", kAll, Given::kSecret, 0, 0, "Updated secret [s]",
+       "secrets update s --update-labels=a=b"},
+      {"SecretDelete", kAll, Given::kSecret, 0, 0, "Deleted secret [s]", "secrets delete s"},
       // They are looked at, stopped and deleted.
       {"Describe", kAll, Given::kNodes, 0, 0, "state: READY", VM "describe pod" ZONE},
       {"DescribeJson", kAll, Given::kNodes, 0, 0, "\"state\": \"READY\"",
@@ -318,6 +341,7 @@ class Gcloud : public ::testing::TestWithParam<Row> {
     sandbox_.SetVariable("CLOUDSDK_API_ENDPOINT_OVERRIDES_TPU", url);
     sandbox_.SetVariable("CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE", url + "compute/v1/");
     sandbox_.SetVariable("CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER", url);
+    sandbox_.SetVariable("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER", url);
   }
 
   void MakeNode(const std::string& id, const std::string& type, const std::string& network) {
@@ -345,7 +369,7 @@ class Gcloud : public ::testing::TestWithParam<Row> {
   void Give(Given given) {
     const bool nodes = given != Given::kNothing && given != Given::kQueued &&
                        given != Given::kSoldOut && given != Given::kOverQuota &&
-                       given != Given::kDenied;
+                       given != Given::kDenied && given != Given::kSecret;
     if (nodes) {
       MakeNode("pod", "v3-32", "enableExternalIps:true");
       MakeNode("single", "v3-8", "enableExternalIps:true");
@@ -357,6 +381,12 @@ class Gcloud : public ::testing::TestWithParam<Row> {
     if (given == Given::kQueued) {
       MakeQueued("qr", "nodeId:'qn'");
       MakeQueued("qm", "multisliceParams:{nodeCount:2}");
+    }
+    if (given == Given::kSecret) {
+      const std::string secrets = "/v1/projects/demo-project/secrets";
+      sandbox_.Http("POST", secrets + "?secretId=s", "{replication:{automatic:{}}}");
+      sandbox_.Http("POST", secrets + "/s:addVersion", "{payload:{data:'b25l'}}");
+      sandbox_.Http("POST", secrets + "/s:addVersion", "{payload:{data:'dHdv'}}");
     }
     if (given == Given::kStopped) sandbox_.Change("POST", kZone + "/nodes/single:stop", "{}");
     if (given == Given::kSoldOut) post("capacity", R"({"v3-32": 0})");

@@ -66,6 +66,8 @@ class Cloud {
     Send("POST", kParent + "/queuedResources", {{"queuedResourceId", "q"}},
          "{tpu:{nodeSpec:[{parent:'projects/demo/locations/europe-west4-a',nodeId:'b',node:{"
          "acceleratorType:'v3-8',runtimeVersion:'tpu-vm-base'}}]}}");
+    Send("POST", "/v1/projects/demo/secrets", {{"secretId", "s"}}, "{replication:{automatic:{}}}");
+    Send("POST", "/v1/projects/demo/secrets/s:addVersion", {}, "{payload:{data:'YQ=='}}");
   }
   // The journal's lock goes with it, and a folder is left to the next input or removed here.
   ~Cloud() {

@@ -81,12 +81,23 @@ Answer Api::Dispatch(const HttpRequest& request, const Route& route, Call call) 
   return route.handle(*service_, call);
 }
 
+Answer Api::SecretAnswer(const HttpRequest& request, const SecretRoute& route, Call call) {
+  if (auto refusal = ReadSecretRequest(request, &call)) return *std::move(refusal);
+  const auto lock = service_->Lock();
+  return route.handle(*service_, call);
+}
+
 HttpReply Api::Handle(const HttpRequest& request) {
   if (request.path == "/emulator" || request.path.starts_with("/emulator/")) {
     return admin_->Handle(request);
   }
   Call call;
   const Route* const route = FindRoute(request, &call);
+  const SecretRoute* secret = nullptr;
+  if (route == nullptr) {
+    call = Call();  // that was another service's path
+    secret = FindSecretRoute(request, &call);
+  }
   const std::optional<Fault> fault = faults_->Take(request, call.name);
   HttpReply reply;
   Answer answer =
@@ -102,6 +113,8 @@ HttpReply Api::Handle(const HttpRequest& request) {
   } else if (route != nullptr) {
     if (fault) call.failure = fault->operation_error;
     answer = Dispatch(request, *route, call);
+  } else if (secret != nullptr) {
+    answer = SecretAnswer(request, *secret, call);
   } else if (auto project = ProjectAnswer(request, &call)) {
     answer = *std::move(project);
   } else if (auto login = LoginAnswer(request, &call)) {

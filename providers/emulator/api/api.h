@@ -1,5 +1,5 @@
-// What is asked under the paths of the Cloud TPU API (v2, v2alpha1, and v1 for locations), and for
-// the custom jobs of Vertex AI (v1).
+// What is asked under the paths of the Cloud TPU API (v2, v2alpha1, and v1 for locations), for the
+// custom jobs of Vertex AI (v1), and of Secret Manager (v1).
 //
 // Routes say under which paths methods are asked for, what they take, and which call of the service
 // they are. Turns a request into one call of the service and its answer into JSON, and heeds the
@@ -7,6 +7,7 @@
 // no sockets. Thread safe.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,17 @@ bool IsCallName(std::string_view name);
 Refusal CheckParameters(const HttpRequest& request, const Route& route, ApiVersion version);
 Refusal ReadRequest(const HttpRequest& request, const Route& route, Call* call);
 
+// The same of Secret Manager, whose secrets need no location; `place.zone` "": there is none.
+struct SecretRoute {
+  std::string_view name;  // of the call, with the service's
+  std::string_view method;
+  std::size_t words;      // of the path from "secrets" on
+  std::string_view verb;  // after a colon
+  Answer (*handle)(Service&, const Call&);
+};
+const SecretRoute* FindSecretRoute(const HttpRequest& request, Call* call);
+Refusal ReadSecretRequest(const HttpRequest& request, Call* call);
+
 class Api {
  public:
   // All are lent and outlive the api.
@@ -53,6 +65,7 @@ class Api {
 
  private:
   Answer Dispatch(const HttpRequest& request, const Route& route, Call call);
+  Answer SecretAnswer(const HttpRequest& request, const SecretRoute& route, Call call);
   std::optional<Answer> ProjectAnswer(const HttpRequest& request, Call* call);
   std::optional<Answer> LoginAnswer(const HttpRequest& request, Call* call);
 

@@ -41,6 +41,8 @@ constexpr auto OfQueue = Do<&Service::queued_resources, Method>;
 template <auto Method>
 constexpr auto OfJobs = Do<&Service::custom_jobs, Method>;
 template <auto Method>
+constexpr auto OfSecrets = Do<&Service::secrets, Method>;
+template <auto Method>
 Answer OfOperations(Service& service, const Call& call) {
   return (service.core.operations.*Method)(call);
 }
@@ -174,6 +176,31 @@ std::vector<std::string> SplitPath(std::string_view path) {
   return parts;
 }
 
+// "access" of "latest:access", which becomes "latest".
+std::string TakeVerb(std::string* last) {
+  const std::size_t colon = last->find(':');
+  if (colon == std::string::npos) return {};
+  std::string verb = last->substr(colon + 1);
+  last->resize(colon);
+  return verb;
+}
+
+using S = SecretTable;
+// Of IAM policies, and of what else there is, nothing is served.
+constexpr std::array<SecretRoute, 12> kSecretRoutes = {
+    {{"secretmanager.secrets.list", "GET", 1, "", OfSecrets<&S::List>},
+     {"secretmanager.secrets.create", "POST", 1, "", OfSecrets<&S::Create>},
+     {"secretmanager.secrets.get", "GET", 2, "", OfSecrets<&S::Get>},
+     {"secretmanager.secrets.patch", "PATCH", 2, "", OfSecrets<&S::Patch>},
+     {"secretmanager.secrets.delete", "DELETE", 2, "", OfSecrets<&S::Delete>},
+     {"secretmanager.secrets.addVersion", "POST", 2, "addVersion", OfSecrets<&S::AddVersion>},
+     {"secretmanager.versions.list", "GET", 3, "", OfSecrets<&S::ListVersions>},
+     {"secretmanager.versions.get", "GET", 4, "", OfSecrets<&S::GetVersion>},
+     {"secretmanager.versions.access", "GET", 4, "access", OfSecrets<&S::Access>},
+     {"secretmanager.versions.enable", "POST", 4, "enable", OfSecrets<&S::Enable>},
+     {"secretmanager.versions.disable", "POST", 4, "disable", OfSecrets<&S::Disable>},
+     {"secretmanager.versions.destroy", "POST", 4, "destroy", OfSecrets<&S::Destroy>}}};
+
 // In either name style; "" when absent.
 std::string_view Parameter(const HttpRequest& request, std::string_view camel) {
   for (const auto& [name, value] : request.query) {
@@ -208,21 +235,66 @@ Refusal ReadForce(const HttpRequest& request, bool* force) {
 
 }  // namespace
 
+const SecretRoute* FindSecretRoute(const HttpRequest& request, Call* call) {
+  std::vector<std::string> parts = SplitPath(request.path);
+  const std::string verb = parts.empty() ? std::string() : TakeVerb(&parts.back());
+  if (parts.size() < 4 || parts[0] != "v1" || parts[1] != "projects") return nullptr;
+  call->place.project = parts[2];
+  std::size_t at = 3;
+  if (parts[3] == "locations" && parts.size() > 5) {
+    call->place.zone = parts[4];
+    at = 5;
+  }
+  const std::size_t words = parts.size() - at;
+  if (parts[at] != "secrets" || (words > 2 && parts[at + 2] != "versions")) return nullptr;
+  if (words > 1) call->id = parts[at + 1];
+  if (words > 3) call->version_id = parts[at + 3];
+  for (const SecretRoute& route : kSecretRoutes) {
+    if (route.method == request.method && route.words == words && route.verb == verb) {
+      call->name = route.name;
+      return &route;
+    }
+  }
+  return nullptr;
+}
+
+Refusal ReadSecretRequest(const HttpRequest& request, Call* call) {
+  if (!call->place.zone.empty() && !IsRegion(call->place.zone)) {
+    return LocationDenied(call->place.zone);
+  }
+  if (auto refusal = ReadPage(request, &call->page)) return refusal;
+  if (!Parameter(request, "filter").empty()) {
+    return MakeStatus("UNIMPLEMENTED", "The emulator cannot filter secrets.");
+  }
+  if (call->id.empty()) call->id = Parameter(request, "secretId");
+  std::string_view mask = Parameter(request, "updateMask");
+  while (!mask.empty()) {
+    const std::size_t comma = std::min(mask.find(','), mask.size());
+    call->fields.emplace_back(mask.substr(0, comma));
+    mask.remove_prefix(std::min(comma + 1, mask.size()));
+  }
+  if (request.method != "POST" && request.method != "PATCH") return std::nullopt;
+  Result<Value> json = ParseLenientJson(request.body);
+  if (!json) {
+    return FieldViolation("",
+                          fmt::format("Invalid JSON payload received. {}", json.error().message));
+  }
+  call->body = *std::move(json);
+  return std::nullopt;
+}
+
 bool IsCallName(std::string_view name) {
   const std::vector<Route>& routes = Routes();
   return std::find(kOtherCalls.begin(), kOtherCalls.end(), name) != kOtherCalls.end() ||
+         std::any_of(kSecretRoutes.begin(), kSecretRoutes.end(),
+                     [&](const SecretRoute& route) { return route.name == name; }) ||
          std::any_of(routes.begin(), routes.end(),
                      [&](const Route& route) { return route.name == name; });
 }
 
 const Route* FindRoute(const HttpRequest& request, Call* call) {
   std::vector<std::string> parts = SplitPath(request.path);
-  std::string verb;
-  if (const std::size_t colon = parts.empty() ? std::string::npos : parts.back().find(':');
-      colon != std::string::npos) {
-    verb = parts.back().substr(colon + 1);
-    parts.back().resize(colon);
-  }
+  const std::string verb = parts.empty() ? std::string() : TakeVerb(&parts.back());
   const std::string_view version = parts.empty() ? std::string_view() : parts[0];
   const bool alpha = version == "v2alpha1";
   // gcloud asks the v1 API for locations even where it otherwise speaks v2.

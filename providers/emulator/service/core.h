@@ -41,11 +41,13 @@ struct Call {
   std::string name = "unknown";  // as in the discovery document, without "projects.locations."
   ApiVersion version = ApiVersion::kV2;
   Place place;
-  std::string id;  // of the resource; of a create: what it shall be
+  std::string id;          // of the resource; of a create: what it shall be
+  std::string version_id;  // of a version of a secret
   Value body;
   PageRequest page;
   std::string filter;
   std::vector<MaskPath> mask;
+  std::vector<std::string> fields;  // of the mask of a secret
   bool force = false;
   std::string request_id;  // the same one again is answered with the same operation
   // google.rpc.Status: the operation is accepted and ends so, without an effect. Code 0: it ends as

@@ -15,7 +15,8 @@ Service::Service(Settings settings, Limits limits, Journal* journal, WorkerFarm*
       queue(&core, &machines),
       nodes(&core, &machines),
       queued_resources(&core, &machines, &queue),
-      custom_jobs(&core) {
+      custom_jobs(&core),
+      secrets(&core) {
   core.collections = {&nodes, &queued_resources, &custom_jobs};
 }
 
@@ -49,6 +50,7 @@ void Service::Restore(std::string_view key, const Value& record) {
     core.clock.Advance(std::chrono::milliseconds(record["skippedMs"].AsInt()));
   }
   if (kind == "login" || kind == "projectMetadata") logins.Restore(kind, name, record);
+  if (kind == "secret") secrets.Restore(name, record);
   for (Collection* collection : core.collections) {
     if (collection->kind == kind) collection->Restore(name, record);
   }

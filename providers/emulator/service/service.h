@@ -22,6 +22,7 @@
 #include "providers/emulator/service/os_login.h"
 #include "providers/emulator/service/queue.h"
 #include "providers/emulator/service/queued_resources.h"
+#include "providers/emulator/service/secrets.h"
 
 namespace podctl::emulator {
 
@@ -52,6 +53,7 @@ class Service {
   Nodes nodes;
   QueuedResources queued_resources;
   CustomJobs custom_jobs;
+  SecretTable secrets;
 
  private:
   void Restore(std::string_view key, const Value& record);
