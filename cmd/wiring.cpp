@@ -16,6 +16,7 @@
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/gcp/gcloud_config.h"
+#include "providers/gcp/secret_manager.h"
 #include "providers/gcp/tpu_provider.h"
 #include "providers/gcp/vertex_jobs.h"
 #include "providers/http/curl_transport.h"
@@ -84,6 +85,7 @@ struct Wiring::Parts {
   std::optional<gcp::RestClient> compute;
   std::optional<gcp::TpuProvider> provider;
   std::optional<gcp::VertexJobs> jobs;
+  std::optional<gcp::SecretManager> secrets;
   std::optional<SlicedProvider> sliced;
   BuiltInKinds kinds{{files}};
   std::optional<ssh::Keyring> keyring;
@@ -130,15 +132,12 @@ std::string Wiring::endpoint() const {
   return named.value_or(gcp::Endpoint().base_url);
 }
 
-Result<std::optional<gcp::Endpoint>> Wiring::JobsEndpoint() const {
-  auto text = FirstOf(parts_->environment, {"CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM"});
+Result<std::optional<gcp::Endpoint>> Wiring::RegionalEndpoint(const char* variable) const {
+  auto text = FirstOf(parts_->environment, {variable});
   if (!text) {
-    text =
-        options_.endpoint ? options_.endpoint : FirstOf(parts_->environment, {"PODCTL_ENDPOINT"});
-    // One of Google's hosts serves one API: the TPU's is none for training jobs.
-    if (!text || text->find(".googleapis.com") != std::string::npos) {
-      return std::optional<gcp::Endpoint>();
-    }
+    text = endpoint();
+    // One of Google's hosts serves one API: the TPU's is none for others.
+    if (text->find(".googleapis.com") != std::string::npos) return std::optional<gcp::Endpoint>();
   }
   auto parsed = gcp::ParseEndpoint(*text);
   if (!parsed) return parsed.error();
@@ -149,7 +148,7 @@ Result<Provider*> Wiring::provider() {
   if (parts_->sliced) return &*parts_->sliced;
   auto parsed = gcp::ParseEndpoint(endpoint());
   if (!parsed) return parsed.error();
-  auto jobs_endpoint = JobsEndpoint();
+  auto jobs_endpoint = RegionalEndpoint("CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM");
   if (!jobs_endpoint) return jobs_endpoint.error();
   gcp::Credentials& tokens = credentials();
   parts_->provider.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random,
@@ -159,6 +158,16 @@ Result<Provider*> Wiring::provider() {
   parts_->provider->LendJobs(&*parts_->jobs);
   parts_->sliced.emplace(*parts_->provider);
   return &*parts_->sliced;
+}
+
+Result<Secrets*> Wiring::secrets() {
+  if (parts_->secrets) return &*parts_->secrets;
+  auto parsed = RegionalEndpoint("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER");
+  if (!parsed) return parsed.error();
+  gcp::Credentials& tokens = credentials();
+  parts_->secrets.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random,
+                          Patience());
+  return &*parts_->secrets;
 }
 
 Result<gcp::RestClient*> Wiring::rest() {
@@ -271,7 +280,7 @@ EntryDoors Wiring::entry_doors() {
 
 PlanDoors Wiring::plan_doors() {
   return {entry_doors(), provider(), [this](const std::string& path) { return OpenStore(path); },
-          interrupt_.drain()};
+          interrupt_.drain(), secrets()};
 }
 
 ApplyDoors Wiring::apply_doors() {

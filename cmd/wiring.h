@@ -18,6 +18,7 @@
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"
 #include "providers/provider.h"
+#include "providers/secrets.h"
 #include "providers/ssh/keys/identities.h"
 #include "providers/ssh/keys/known_hosts.h"
 #include "providers/ssh/transport.h"
@@ -54,6 +55,8 @@ class Wiring {
 
   // kInvalidArgument for a bad endpoint.
   Result<Provider*> provider();
+  // Secret Manager. kInvalidArgument for a bad endpoint.
+  Result<Secrets*> secrets();
   // The API itself, for what is not about nodes. kInvalidArgument for a bad endpoint.
   Result<gcp::RestClient*> rest();
   // OS Login and Compute Engine: CLOUDSDK_API_ENDPOINT_OVERRIDES_OSLOGIN and _COMPUTE, else
@@ -97,8 +100,8 @@ class Wiring {
   Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,
                                   const char* of_google, const char* of_machine);
   std::string FolderOfSpec(const std::string& path) const;
-  // Where training jobs are run; nullopt: at each region's own.
-  Result<std::optional<gcp::Endpoint>> JobsEndpoint() const;
+  // Of a service whose regions have hosts of their own, which `variable` says; nullopt: Google's.
+  Result<std::optional<gcp::Endpoint>> RegionalEndpoint(const char* variable) const;
 
   const GlobalOptions& options_;
   Streams& streams_;

@@ -125,7 +125,8 @@ std::string Told(const AttributeChange& attribute) {
   if (IsText(attribute)) return Code(fmt::format("{} ({})", name, CountedLines(attribute)));
   AttributeChange value = attribute;
   if (sign == '-') std::swap(value.before, value.after);  // its sign says that it goes
-  const std::string whole = fmt::format("{} = {}", name, ValuesOf(value));
+  const std::string origin = value.origin ? " # " + *value.origin : "";
+  const std::string whole = fmt::format("{} = {}{}", name, ValuesOf(value), origin);
   return Code(whole.size() > kMostToldBytes ? name : whole);
 }
 

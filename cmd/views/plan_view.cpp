@@ -262,6 +262,7 @@ class PlanView {
       text_ += after;
     }
     if (attribute.forces_replacement) text_ += paint_(Ink::kRed, " # forces replacement");
+    if (attribute.origin) text_ += " # " + VisibleControls(*attribute.origin);
     if (SaysTheSame(attribute)) text_ += " # the same flags, written in another way";
     text_ += "\n";
     if (hunks) return ShowHunks(*hunks);

@@ -26,6 +26,9 @@ struct AttributeChange {
   bool known = true;                 // false: (known after apply)
   bool sensitive = false;            // values are never shown
   bool forces_replacement = false;
+  // Where a value that is not shown comes from, so that a reader knows what changes:
+  // "version 3 -> 4".
+  std::optional<std::string> origin = {};
 };
 
 // What is done to the thing at an address.

@@ -13,6 +13,7 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/way_in.h"
 #include "plans/session/history_hint.h"
+#include "plans/session/secrets.h"
 #include "plans/spec/source_file.h"
 #include "providers/base/text.h"
 
@@ -188,6 +189,27 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
   return std::nullopt;
 }
 
+// A new version of a secret is a change. Of what only takes drift into the state, no value counts.
+std::optional<NoPlan> TakeSecrets(const PlanDoors& doors, const PlanWishes& wishes, PlanRun* run) {
+  if (wishes.plan.mode == PlanMode::kRefreshOnly) return std::nullopt;
+  const std::set<std::string> names = SecretsOf(run->spec);
+  if (names.empty()) return std::nullopt;
+  if (!doors.secrets) return NoPlan{.why = NoPlan::Why::kUsage, .error = doors.secrets.error()};
+  const auto texts = ReadSecrets(**doors.secrets, names, wishes.parallelism, doors.stop);
+  const Diagnostics problems = FillSecrets(texts, &run->spec);
+  if (doors.stop.stop_requested()) return NoPlan{.why = NoPlan::Why::kInterrupted};
+  // The spec is right: it may come right by itself.
+  if (problems.has_errors()) {
+    return NoPlan{.problems = WithSourceLines(doors.entry.files, problems)};
+  }
+  if (!wishes.plan.refresh) {
+    run->notes.push_back(
+        fmt::format("Secret Manager was asked for {} all the same: what is wanted stands there.",
+                    Plural(names.size(), "secret")));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWishes& wishes,
@@ -196,6 +218,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   run.kinds = wishes.load.kinds.all;
   std::optional<ListAhead> listing;
   if (auto none = ReadAll(doors, wishes, listener, &listing, &run)) return *std::move(none);
+  if (auto none = TakeSecrets(doors, wishes, &run)) return *std::move(none);
   FileSystem& files = doors.entry.files;
   KeyLines keys = doors.entry.Keys();
   PublishKeys(keys, &run.spec);

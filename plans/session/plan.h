@@ -17,6 +17,7 @@
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "providers/provider.h"
+#include "providers/secrets.h"
 #include "state/store.h"
 
 namespace podctl {
@@ -36,6 +37,7 @@ struct PlanDoors {
   Result<Provider*> provider;  // an error where the endpoint is none; told once the lock is held
   std::function<std::unique_ptr<StateStore>(const std::string& path)> open_store;
   std::stop_token stop;
+  Result<Secrets*> secrets;  // likewise; told where the spec names one
 };
 
 struct LockRequest {

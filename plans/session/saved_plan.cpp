@@ -17,10 +17,12 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "plans/session/due_jobs.h"
+#include "plans/session/secrets.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/local_files.h"
 #include "providers/base/digest.h"
 #include "providers/base/text.h"
+#include "providers/gcp/secret_name.h"
 #include "providers/os/clock.h"
 #include "providers/os/this_process.h"
 
@@ -35,6 +37,9 @@ constexpr const char* kNotSealed =
 constexpr const char* kStateMovedOn =
     "The given plan file can no longer be applied because the state was changed by another "
     "operation after the plan was created.";
+
+constexpr const char* kSecretMovedOn =
+    "The given plan file can no longer be applied because the secret ";
 
 std::string CurrentFolder() {
   std::error_code error;
@@ -274,9 +279,68 @@ class SavedRun {
                     "A saved plan does not hold them: its spec, with the variables and the "
                     "environment it reads them from, is needed to apply it.");
     }
+    if (!TakeSecretsOfPlan()) return false;
     auto restored = RestoreSecrets(KeyOf(saved_, run_.stored), run_.spec, kinds_.all, &saved_.plan);
     if (!restored) return Fail(restored.error());
     return true;
+  }
+
+  // Each as the version that was reviewed, however many there are by now, into the spec that other
+  // sensitive values are taken from. No secret is read that the spec does not name.
+  bool TakeSecretsOfPlan() {
+    std::map<MetadataEntry*, const MetadataEntry*> wanted;  // of the spec, of the plan
+    std::set<std::string> names;
+    for (PodSpec* pod : EditPods(&run_.spec)) {
+      const PodSpec* planned = PlannedPod(pod->name);
+      for (auto& [key, entry] : pod->metadata) {
+        if (planned == nullptr || !planned->metadata.contains(key)) continue;
+        const MetadataEntry& reviewed = planned->metadata.at(key);
+        if (!IsSameSecret(entry, reviewed)) continue;
+        wanted[&entry] = &reviewed;
+        names.insert(*reviewed.secret);
+      }
+    }
+    if (names.empty()) return true;
+    if (!doors_.secrets) return Fail(doors_.secrets.error());
+    const auto texts = ReadSecrets(**doors_.secrets, names, wishes_.plan.parallelism, doors_.stop);
+    for (const auto& [entry, reviewed] : wanted) {
+      const Result<SecretValue>& value = texts.at(*reviewed->secret);
+      if (!value) return RefuseSecret(*reviewed->secret, value.error());
+      FillSecret(*value, entry);
+      if (KeyOf(saved_, run_.stored).Digest(entry->text) != reviewed->text) {
+        return RefuseStale(fmt::format("{}{} has another value by now.", kSecretMovedOn,
+                                       VisibleControls(*reviewed->secret)));
+      }
+    }
+    return true;
+  }
+
+  const PodSpec* PlannedPod(const std::string& name) const {
+    for (const Change& change : saved_.plan.changes) {
+      const PodChange* pod = AsPod(change);
+      if (pod != nullptr && !IsKeep(change) && pod->wanted.name == name) return &pod->wanted;
+    }
+    return nullptr;
+  }
+
+  static bool IsSameSecret(const MetadataEntry& of_spec, const MetadataEntry& reviewed) {
+    const auto named = gcp::ParseSecretName(of_spec.secret.value_or(""));
+    const auto planned = gcp::ParseSecretName(reviewed.secret.value_or(""));
+    return named && planned && named->Secret() == planned->Secret();
+  }
+
+  bool RefuseSecret(const std::string& name, const Error& error) {
+    if (doors_.stop.stop_requested()) none_.why = NoPlan::Why::kInterrupted;
+    const bool gone =
+        error.code == ErrorCode::kNotFound || error.code == ErrorCode::kFailedPrecondition;
+    const std::string shown = VisibleControls(name);
+    if (gone) {
+      return RefuseStale(
+          fmt::format("{}{} cannot be read any more: {}", kSecretMovedOn, shown, error.message));
+    }
+    Error told = error;
+    told.message = fmt::format("the secret {} cannot be read: {}", shown, error.message);
+    return Fail(told);
   }
 
   void WarnOfEdit(bool jobs_withheld) {

@@ -74,4 +74,14 @@ std::string HmacSha1(std::string_view key, std::string_view text) {
   return Hmac(EVP_sha1(), key, text);
 }
 
+std::uint32_t Crc32c(std::string_view text) {
+  constexpr std::uint32_t kReversedPolynomial = 0x82F63B78;
+  std::uint32_t crc = ~std::uint32_t{0};
+  for (const char c : text) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kReversedPolynomial : 0);
+  }
+  return ~crc;
+}
+
 }  // namespace podctl

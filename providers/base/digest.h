@@ -1,6 +1,8 @@
-// SHA-256 (FIPS 180-4) and HMAC (RFC 2104). Pure and thread safe; out of memory aborts.
+// SHA-256 (FIPS 180-4), HMAC (RFC 2104) and CRC-32C (RFC 3720). Pure and thread safe; out of memory
+// aborts.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,5 +33,8 @@ std::string HmacSha256(std::string_view key, std::string_view text);  // bytes
 std::string HmacSha256Hex(std::string_view key, std::string_view text);
 // Of what others have hashed so, such as known_hosts; for nothing new.
 std::string HmacSha1(std::string_view key, std::string_view text);  // bytes
+
+// Tells what was damaged on its way, and nothing more.
+std::uint32_t Crc32c(std::string_view text);
 
 }  // namespace podctl

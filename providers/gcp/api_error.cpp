@@ -156,7 +156,8 @@ std::string EnableHint(const Details& details) {
   return fmt::format("enable the API: `{}`", command);
 }
 
-std::string HintFor(const Error& error, RefusedBy by, const Details& details) {
+std::string HintFor(const Error& error, RefusedBy by, const Details& details,
+                    const std::string& if_denied) {
   if (details.reason == "SERVICE_DISABLED") return EnableHint(details);
   switch (RefusalOf(error, by)) {
     case Refusal::kNoCapacity:
@@ -172,6 +173,7 @@ std::string HintFor(const Error& error, RefusedBy by, const Details& details) {
       break;
   }
   if (error.code == ErrorCode::kPermissionDenied) {
+    if (!if_denied.empty()) return if_denied;
     return "check the names of project and zone, and that your account has the role "
            "roles/tpu.admin there (and roles/iam.serviceAccountUser for the node's service "
            "account)";
@@ -196,26 +198,29 @@ void TellKind(const Details& details, std::string* sentence) {
   }
 }
 
-Error MakeApiError(ErrorCode code, const Value& status, RefusedBy by, const std::string& fallback) {
+Error MakeApiError(ErrorCode code, const Value& status, RefusedBy by, const std::string& fallback,
+                   const std::string& if_denied = {}) {
   const Details details = ReadDetails(status);
   std::string sentence = Sentence(status["message"].AsString(), details);
   if (sentence.empty()) sentence = fallback;
   TellKind(details, &sentence);
   Error error = MakeError(code, std::move(sentence));
-  error.hint = HintFor(error, by, details);
+  error.hint = HintFor(error, by, details, if_denied);
   return error;
 }
 
 }  // namespace
 
-Error ErrorFromAnswer(int http_status, const std::string& body, const std::string& server) {
+Error ErrorFromAnswer(int http_status, const std::string& body, const std::string& server,
+                      const std::string& if_denied) {
   Result<Value> parsed = ParseJson(body);
   const Value status = parsed ? (*parsed)["error"] : Value();
   const std::optional<ErrorCode> named = CodeByName(status["status"].AsString());
   const bool says_what = named && !(*named == ErrorCode::kNotFound && IsOfMethod(status));
   const ErrorCode code = says_what ? *named : CodeByHttp(http_status);
-  Error error = MakeApiError(code, status, RefusedBy::kAnswer,
-                             fmt::format("{} answered with HTTP status {}", server, http_status));
+  Error error =
+      MakeApiError(code, status, RefusedBy::kAnswer,
+                   fmt::format("{} answered with HTTP status {}", server, http_status), if_denied);
   if (http_status == 404 && !says_what && error.hint.empty()) {
     error.hint = "is the endpoint really one of the Cloud TPU API?";
   }

@@ -16,7 +16,9 @@
 namespace podctl::gcp {
 
 // `server` is named when the body holds no words. The body need not be JSON (a proxy's page).
-Error ErrorFromAnswer(int http_status, const std::string& body, const std::string& server);
+// `if_denied` is the hint where permission is denied; empty: what helps with TPUs.
+Error ErrorFromAnswer(int http_status, const std::string& body, const std::string& server,
+                      const std::string& if_denied = {});
 
 // Of a failed operation.
 Error ErrorFromStatus(const Value& status);

@@ -108,7 +108,7 @@ Result<Value> RestClient::Read(const Call& call, const http::Response& response)
                      fmt::format("the answer of {} is not a JSON object", server_),
                      "is the endpoint really one of the Cloud TPU API?");
   }
-  Error error = ErrorFromAnswer(response.status, response.body, server_);
+  Error error = ErrorFromAnswer(response.status, response.body, server_, call.if_denied);
   if (call.repeat == http::Repeat::kOnlyIfNotActed && LeavesOpen(response.status)) {
     error.code = ErrorCode::kReplyLost;
   }

@@ -34,6 +34,7 @@ struct Call {
   std::optional<Value> body = {};
   http::Repeat repeat = http::Repeat::kSafe;
   std::chrono::milliseconds timeout{60'000};  // of one attempt
+  std::string if_denied = {};                 // what helps against a 403; "": as with TPUs
 };
 
 // Thread safe. The doors must outlive it.

@@ -6,7 +6,6 @@
 
 #include "providers/base/text.h"
 #include "providers/gcp/api_error.h"
-#include "providers/gcp/tpu_schema.h"
 #include "providers/http/url.h"
 
 namespace podctl::gcp {
@@ -20,33 +19,17 @@ std::string ParentPath(const std::string& project, const std::string& region) {
                      http::PercentEncode(region));
 }
 
+std::string HostOfRegion(const std::string& region) {
+  return fmt::format("https://{}-aiplatform.googleapis.com/", region);
+}
+
 }  // namespace
 
 VertexJobs::VertexJobs(std::optional<Endpoint> endpoint, http::Transport& transport,
                        Credentials& credentials, Clock& clock, Random& random,
                        http::RetryPolicy policy)
-    : endpoint_(std::move(endpoint)),
-      transport_(transport),
-      credentials_(credentials),
-      clock_(clock),
-      random_(random),
-      policy_(policy) {}
-
-Result<RestClient*> VertexJobs::ClientOf(const std::string& region) {
-  if (!IsLocation(region)) {
-    return MakeError(ErrorCode::kInvalidArgument,
-                     fmt::format("`{}` is no region", VisibleControls(region)));
-  }
-  std::lock_guard lock(mutex_);
-  auto& client = clients_[endpoint_ ? std::string() : region];
-  if (!client) {
-    const Endpoint endpoint =
-        endpoint_.value_or(Endpoint{fmt::format("https://{}-aiplatform.googleapis.com/", region)});
-    client =
-        std::make_unique<RestClient>(endpoint, transport_, credentials_, clock_, random_, policy_);
-  }
-  return client.get();
-}
+    : clients_(std::move(endpoint), HostOfRegion, transport, credentials, clock, random,
+               std::move(policy)) {}
 
 Result<Value> VertexJobs::SendTo(const std::string& job, const std::string& verb, Call call,
                                  std::stop_token stop) {
@@ -55,7 +38,7 @@ Result<Value> VertexJobs::SendTo(const std::string& job, const std::string& verb
     return MakeError(ErrorCode::kInvalidArgument,
                      fmt::format("`{}` is not the name of a custom job", VisibleControls(job)));
   }
-  Result<RestClient*> client = ClientOf(name->location);
+  Result<RestClient*> client = clients_.Of(name->location);
   if (!client) return client.error();
   call.path = fmt::format("{}/{}{}", ParentPath(name->project, name->location),
                           http::PercentEncode(name->id), verb);
@@ -69,7 +52,7 @@ Result<Value> VertexJobs::Get(const std::string& job, std::stop_token stop) {
 Result<Value> VertexJobs::Find(const std::string& project, const std::string& region,
                                const std::string& label, const std::string& value,
                                std::stop_token stop) {
-  Result<RestClient*> client = ClientOf(region);
+  Result<RestClient*> client = clients_.Of(region);
   if (!client) return client.error();
   std::optional<Value> earliest;
   std::set<std::string> seen;
@@ -107,7 +90,7 @@ Result<Value> VertexJobs::Find(const std::string& project, const std::string& re
 
 Result<Value> VertexJobs::Create(const std::string& project, const std::string& region,
                                  const Value& body, std::stop_token stop) {
-  Result<RestClient*> client = ClientOf(region);
+  Result<RestClient*> client = clients_.Of(region);
   if (!client) return client.error();
   Call call;
   call.method = "POST";

@@ -1,14 +1,11 @@
 // Vertex AI's custom jobs over any http::Transport: CustomJobs as the service of each region.
 #pragma once
 
-#include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "providers/custom_jobs.h"
-#include "providers/gcp/rest_client.h"
+#include "providers/gcp/regional_clients.h"
 
 namespace podctl::gcp {
 
@@ -30,20 +27,11 @@ class VertexJobs final : public CustomJobs {
   Result<Value> Cancel(const std::string& job, std::stop_token stop) override;
 
  private:
-  // kInvalidArgument for what is no name of a region: it becomes a part of the host.
-  Result<RestClient*> ClientOf(const std::string& region);
   // About the job of that name.
   Result<Value> SendTo(const std::string& job, const std::string& verb, Call call,
                        std::stop_token stop);
 
-  const std::optional<Endpoint> endpoint_;
-  http::Transport& transport_;
-  Credentials& credentials_;
-  Clock& clock_;
-  Random& random_;
-  const http::RetryPolicy policy_;
-  std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<RestClient>> clients_;  // by region; "" with an endpoint
+  RegionalClients clients_;
 };
 
 }  // namespace podctl::gcp

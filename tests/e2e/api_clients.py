@@ -86,7 +86,7 @@ def secrets_client():
     assert names == [latest.name, version.name], names
     assert client.disable_secret_version(name=version.name).state == states.DISABLED
     assert client.destroy_secret_version(name=version.name).state == states.DESTROYED
-    for wrong, expected in [(version.name, exceptions.FailedPrecondition),
+    for wrong, expected in [(version.name, exceptions.BadRequest),
                             (secret.name + "/versions/9", exceptions.NotFound)]:
         try:
             client.access_secret_version(name=wrong)
@@ -97,7 +97,7 @@ def secrets_client():
         client.add_secret_version(parent=secret.name,
                                   payload={"data": b"x", "data_crc32c": 1})
         raise AssertionError("a checksum that does not fit")
-    except exceptions.InvalidArgument:
+    except exceptions.BadRequest:
         pass
     client.delete_secret(name=secret.name)
     assert not list(client.list_secrets(parent="projects/demo-project"))

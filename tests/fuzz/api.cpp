@@ -1,14 +1,16 @@
 // Answers of the Cloud TPU API, or of whatever answers in its place: a proxy's page, a cut body.
 //
-// An input is a line "METHOD STATUS" and the body: "list 200", "get 404", "create 409" … The same
-// answer is given to every request of the method. What is read goes on to where nodes end up: into
-// the state and into a plan.
+// An input is a line "METHOD STATUS" and the body: "list 200", "get 404", "create 409" …; "secret"
+// is a question to Secret Manager. The same answer is given to every request of the method. What is
+// read goes on to where nodes end up: into the state and into a plan.
 #include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
+#include "providers/gcp/secret_manager.h"
+#include "providers/gcp/secret_name.h"
 #include "providers/gcp/tpu_provider.h"
 #include "providers/provider.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -88,6 +90,14 @@ bool Got(const Result<T>& result) {
   return result.has_value();
 }
 
+void AskForSecret(Secrets& secrets) {
+  const auto value = secrets.Access("projects/p/secrets/s/versions/latest", {});
+  if (!Got(value)) return;
+  const auto name = gcp::ParseSecretName(value->name);
+  Expect(name && name->HasNumber() && name->Secret() == "projects/p/secrets/s",
+         "what is read is a version of what was asked for");
+}
+
 void Ask(Provider& provider, std::string_view method) {
   if (method == "get") {
     if (const auto node = provider.GetNode(kNode, {}); Got(node)) PlanWith(*node);
@@ -135,6 +145,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   transport.Then(status, std::string(body));
   gcp::TpuProvider provider(*gcp::ParseEndpoint("http://127.0.0.1:8470/"), transport, credentials,
                             clock, random);
-  fuzz::Ask(provider, head.substr(0, blank));
+  gcp::SecretManager secrets(std::nullopt, transport, credentials, clock, random);
+  const std::string_view method = head.substr(0, blank);
+  if (method == "secret") {
+    fuzz::AskForSecret(secrets);
+  } else {
+    fuzz::Ask(provider, method);
+  }
   return 0;
 }

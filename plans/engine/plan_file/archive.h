@@ -285,7 +285,7 @@ struct plan_file::Words<Verb> {
       "delete", "forget", "run"};
 };
 
-PODCTL_MEMBERS(AttributeChange, path, before, after, known, sensitive, forces_replacement)
+PODCTL_MEMBERS(AttributeChange, path, before, after, known, sensitive, forces_replacement, origin)
 
 namespace plan_file {
 

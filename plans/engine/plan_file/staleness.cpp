@@ -50,7 +50,7 @@ namespace {
 
 // `derived` from the payload may know less: a reference to what the file does not hold.
 bool IsSameLine(const AttributeChange& shown, const AttributeChange& derived) {
-  if (shown.path != derived.path || shown.before) return false;
+  if (shown.path != derived.path || shown.before || shown.origin != derived.origin) return false;
   if (!derived.known || (derived.sensitive && !shown.known)) return true;
   if (!shown.known || shown.sensitive != derived.sensitive) return false;
   return derived.sensitive || shown.after == derived.after;

@@ -1,5 +1,7 @@
 #include "plans/kinds/pod/diff.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,6 +14,7 @@
 #include "providers/base/digest.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/base/text.h"
+#include "providers/gcp/secret_name.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
@@ -105,6 +108,21 @@ Value NormalForm(const Field& field, const Value& value, const std::string& proj
     }
   }
   return Value(std::move(items));
+}
+
+// "version 3 -> 4" of a secret; nullopt: it is none.
+std::optional<std::string> OriginOf(const MetadataEntry& entry, const PodRecord* record,
+                                    const std::string& key) {
+  const auto now = gcp::ParseSecretName(entry.secret.value_or(""));
+  if (!now) return std::nullopt;
+  const auto known = record == nullptr ? std::map<std::string, std::string>() : record->secrets;
+  const auto found = known.find(key);
+  const auto before = gcp::ParseSecretName(found == known.end() ? "" : found->second);
+  if (!before || before->Text() == now->Text()) return fmt::format("version {}", now->version);
+  if (before->Secret() == now->Secret()) {
+    return fmt::format("version {} -> {}", before->version, now->version);
+  }
+  return fmt::format("{} -> {}", before->Text(), now->Text());
 }
 
 class PodComparison {
@@ -259,6 +277,7 @@ class PodComparison {
       change.known = after.has_value();
       if (after) change.after = Value(*after);
       change.sensitive = entry->second.sensitive;
+      change.origin = OriginOf(entry->second, record_, key);
     }
     if (record_ != nullptr && IsSensitive(*record_, key)) change.sensitive = true;
     if (change.known && change.before == change.after) return;
@@ -397,8 +416,10 @@ std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const Referenc
   for (const auto& [key, entry] : pod.metadata) {
     const auto text = RenderText(entry.text, lookup);
     if (!text) continue;  // listed with the unknown
-    attributes.push_back(
-        {.path = "metadata." + key, .after = Value(*text), .sensitive = entry.sensitive});
+    attributes.push_back({.path = "metadata." + key,
+                          .after = Value(*text),
+                          .sensitive = entry.sensitive,
+                          .origin = OriginOf(entry, nullptr, key)});
   }
   const auto keys = KeyAttributes(KeysAtCreate(pod));
   attributes.insert(attributes.end(), keys.begin(), keys.end());

@@ -131,6 +131,7 @@ void AcceptAttribute(const AttributeChange& attribute, const std::string& digest
   const std::string key = attribute.path.substr(kMetadata.size());
   if (!attribute.after) {
     record->metadata.erase(key);
+    record->secrets.erase(key);
     std::erase(record->sensitive_keys, key);
     return;
   }

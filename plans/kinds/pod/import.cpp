@@ -295,7 +295,8 @@ std::vector<std::string> DifferingPaths(const PodSpec& pod, const Value& node,
                                         const ReferenceLookup& lookup) {
   std::vector<std::string> paths;
   for (const AttributeChange& attribute : DiffPod(pod, nullptr, node, lookup).attributes) {
-    paths.push_back(attribute.path);
+    // Nobody has read what the secret holds: the next plan does.
+    if (!attribute.origin || !attribute.before) paths.push_back(attribute.path);
   }
   return paths;
 }

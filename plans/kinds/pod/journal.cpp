@@ -31,6 +31,14 @@ void KeepIgnored(const PodSpec& pod, const Value& before, Value* applied) {
   }
 }
 
+// Of a metadata key that `before` has.
+void KeepRemembered(const PodRecord& before, const std::string& key, PodRecord* record) {
+  record->metadata[key] = before.metadata.at(key);
+  if (IsSensitive(before, key)) record->sensitive_keys.push_back(key);
+  const auto secret = before.secrets.find(key);
+  if (secret != before.secrets.end()) record->secrets.insert(*secret);
+}
+
 }  // namespace
 
 std::string PodJournal::Now() const {
@@ -151,6 +159,7 @@ void PodJournal::Remember(const MetadataEntry& entry, const std::string& key,
   record->metadata[key] =
       RememberedValue(value, entry.sensitive, context_.journal.state().digest_key);
   if (entry.sensitive) record->sensitive_keys.push_back(key);
+  if (entry.secret) record->secrets[key] = *entry.secret;
 }
 
 // The spec's own fields and metadata keys become podctl's; what the spec ignores stays as it was.
@@ -163,10 +172,9 @@ void PodJournal::Own(const PodSpec& pod, PodRecord* record) const {
   const PodRecord before = *record;
   record->metadata.clear();
   record->sensitive_keys.clear();
+  record->secrets.clear();
   for (const auto& [key, value] : before.metadata) {
-    if (!IsIgnored(pod, "metadata." + key)) continue;
-    record->metadata[key] = value;
-    if (IsSensitive(before, key)) record->sensitive_keys.push_back(key);
+    if (IsIgnored(pod, "metadata." + key)) KeepRemembered(before, key, record);
   }
   for (const auto& [key, entry] : pod.metadata) {
     if (IsIgnored(pod, "metadata." + key)) continue;
@@ -174,10 +182,7 @@ void PodJournal::Own(const PodSpec& pod, PodRecord* record) const {
     if (!text) continue;
     // A saved plan names what it keeps as it is by a digest: its value is not given again.
     if (entry.sensitive && IsSecretDigest(*text)) {
-      const auto known = before.metadata.find(key);
-      if (known == before.metadata.end()) continue;
-      record->metadata[key] = known->second;
-      record->sensitive_keys.push_back(key);
+      if (before.metadata.contains(key)) KeepRemembered(before, key, record);
     } else {
       Remember(entry, key, *text, record);
     }
@@ -201,6 +206,7 @@ void PodJournal::PodCreated(const PodSpec& pod, const Value& sent, const Value& 
   record.applied.Erase("metadata");
   record.metadata.clear();
   record.sensitive_keys.clear();
+  record.secrets.clear();
   for (const auto& [key, entry] : pod.metadata) {
     Remember(entry, key, sent["metadata"][key].AsString(), &record);
   }

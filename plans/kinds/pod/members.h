@@ -25,7 +25,7 @@ void Members(A& archive, S& name) {
   static_cast<void>(slices);  // the pod and its record know
 }
 
-PODCTL_MEMBERS(MetadataEntry, text, sensitive, place)
+PODCTL_MEMBERS(MetadataEntry, text, sensitive, place, secret)
 PODCTL_MEMBERS(StepFile, source, destination)
 PODCTL_MEMBERS(StepSpec, name, workers, workers_by_slice, run, xrt_version, env, sensitive, files,
                files_digest, timeout, place)

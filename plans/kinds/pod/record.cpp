@@ -137,6 +137,7 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
     pod->applied = in.Any("applied");
     pod->metadata = in.SpareTextMap("metadata");
     pod->sensitive_keys = in.SpareTexts("sensitive_keys");
+    pod->secrets = in.SpareTextMap("secrets");
     pod->team_keys = in.SpareTexts("team_keys");
     pod->own_keys = in.SpareTexts("own_keys");
     pod->observed = in.Any("observed");
@@ -182,6 +183,7 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
     out.Spare("prevent_destroy", pod.prevent_destroy);
     out.Member("project", pod.project);
     if (pod.queued) out.Member("queued", *pod.queued);
+    out.Spare("secrets", pod.secrets);
     out.Spare("sensitive_keys", pod.sensitive_keys);
     out.Spare("ssh", pod.ssh);
     out.Spare("team_keys", pod.team_keys);

@@ -64,6 +64,8 @@ struct PodRecord : Record {
   // ("hmac-sha256:…"), so that a change is seen but the value is not.
   std::map<std::string, std::string> metadata;
   std::vector<std::string> sensitive_keys;
+  // Of those that were read from a secret, its version: "projects/p/secrets/s/versions/3".
+  std::map<std::string, std::string> secrets;
   // Lines of the node's `ssh-keys` that podctl put there, or found it needed: of the spec's team,
   // and of each who has applied.
   std::vector<std::string> team_keys;

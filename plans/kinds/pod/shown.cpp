@@ -342,6 +342,7 @@ class Particulars {
 
   void AddMetadata() {
     for (const auto& [key, entry] : pod_.metadata) {
+      if (entry.secret) all_.push_back({fmt::format("metadata.{}.secret", key), *entry.secret});
       if (entry.sensitive || !HasReferences(entry.text)) continue;
       all_.push_back({"metadata." + key, entry.text});
     }

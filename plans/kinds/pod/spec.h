@@ -24,9 +24,12 @@
 namespace podctl {
 
 struct MetadataEntry {
-  std::string text;  // template text
+  std::string text;  // template text; of a secret empty until it is read (plans/session/secrets.h)
   bool sensitive = false;
   SourcePlace place;
+  // The version of a secret that `text` is taken from, as the spec names it, or, once it was read,
+  // by its number (providers/secrets.h). What is read is always sensitive.
+  std::optional<std::string> secret = {};
 };
 
 // A local port that leads to one of the workers while `podctl tunnel` runs.

@@ -177,6 +177,11 @@ TEST_F(PlanViewTest, KnownAfterApplyAndSensitive) {
   desk_.ApplyAll();
   desk_.environment["TOKEN"] = "the-next-secret";
   Show("sensitive_change.txt");
+  Plan plan = desk_.MakePlan();
+  for (AttributeChange& each : plan.changes.back().attributes) {
+    if (each.sensitive) each.origin = "version 3 -> 4";
+  }
+  ExpectGolden("cmd/plan/version_of_secret.txt", ShowPlan(plan, {}));
 }
 
 TEST_F(PlanViewTest, SensitiveStep) {

@@ -1,7 +1,9 @@
 // A desk whose sessions are podctl's own: every door is a fake, and whoever is told keeps it.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
@@ -49,6 +51,24 @@ class FakeLogin final : public OsLogin {
   World& world_;
 };
 
+// What Secret Manager holds, by the names that are asked for.
+class FakeSecrets final : public Secrets {
+ public:
+  Result<SecretValue> Access(const std::string& name, std::stop_token) override {
+    const std::lock_guard lock(mutex_);
+    asked.push_back(name);
+    const auto found = values.find(name);
+    if (found == values.end()) return MakeError(ErrorCode::kNotFound, "there is none", "make it");
+    return found->second;
+  }
+
+  std::map<std::string, Result<SecretValue>> values;
+  std::vector<std::string> asked;
+
+ private:
+  std::mutex mutex_;
+};
+
 class SessionDesk : public PlanListener {
  public:
   static constexpr const char* kSpecPath = "/project/podctl.yaml";
@@ -68,7 +88,7 @@ class SessionDesk : public PlanListener {
     return {files, environment, keyring, [this] { ++keys_made; },
             [this] { return std::make_unique<FakeLogin>(login); }};
   }
-  PlanDoors ToPlan() { return {Entry(), provider, Opener(), drain.get_token()}; }
+  PlanDoors ToPlan() { return {Entry(), provider, Opener(), drain.get_token(), &secrets}; }
   ApplyDoors ToApply() {
     return {Entry(), workers, clock, random, drain.get_token(), leave.get_token()};
   }
@@ -172,6 +192,7 @@ class SessionDesk : public PlanListener {
   ssh::Keyring keyring{environment, files};
   ssh::KnownHostsFiles known_hosts{environment, files};
   FakeLogin::World login;
+  FakeSecrets secrets;
   Result<Provider*> provider{&cloud};
   std::stop_source drain;
   std::stop_source leave;

@@ -27,5 +27,17 @@ TEST(Digest, AnEmptyKeyIsAKeyOfItsOwn) {
   EXPECT_EQ(HmacSha256Hex({}, "text"), empty);
 }
 
+// RFC 3720, appendix B.4, and the check value of the catalogues.
+TEST(Digest, Crc32c) {
+  EXPECT_EQ(Crc32c(""), 0U);
+  EXPECT_EQ(Crc32c("123456789"), 0xE3069283U);
+  EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8A9136AAU);
+  EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62A8AB43U);
+  std::string rising;
+  for (char c = 0; c < 32; ++c) rising += c;
+  EXPECT_EQ(Crc32c(rising), 0x46DD794EU);
+  EXPECT_EQ(Crc32c(std::string(rising.rbegin(), rising.rend())), 0x113FDB5CU);
+}
+
 }  // namespace
 }  // namespace podctl

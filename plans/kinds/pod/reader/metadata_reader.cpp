@@ -16,6 +16,7 @@
 #include "providers/base/encoding.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/base/text.h"
+#include "providers/gcp/secret_name.h"
 #include "providers/ssh/keys/wire.h"
 
 namespace podctl {
@@ -24,7 +25,7 @@ namespace {
 constexpr TextRules kGuestText{.pods = true, .secrets = true};
 
 const std::vector<std::string>& SourceKeys() {
-  static const std::vector<std::string> keys = {"value", "file", "env", "sensitive"};
+  static const std::vector<std::string> keys = {"value", "file", "env", "secret", "sensitive"};
   return keys;
 }
 
@@ -33,6 +34,11 @@ bool IsMetadataKey(std::string_view key) {
   return !key.empty() && key.size() <= kLongest &&
          std::all_of(key.begin(), key.end(),
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
+}
+
+std::optional<MetadataEntry> EntryOf(std::optional<TextValue> value) {
+  if (!value) return std::nullopt;
+  return MetadataEntry{std::move(value->text), value->sensitive, {}};
 }
 
 }  // namespace
@@ -62,25 +68,27 @@ void MetadataReader::ReadEntry(const YamlEntry& entry, const Slot& slot) {
                   "letters, digits, - and _");
     return;
   }
-  std::optional<TextValue> value;
+  std::optional<MetadataEntry> value;
   if (entry.value->is_map()) {
     value = ReadSource(*entry.value, slot);
   } else if (entry.value->is_scalar()) {
-    value = reader_.ReadText(*entry.value, slot, kGuestText);
+    value = EntryOf(reader_.ReadText(*entry.value, slot, kGuestText));
   } else {
     reader_.Error(*entry.value, slot,
                   fmt::format("`{}` must be text, found {}", key, FoundWords(*entry.value)),
-                  "or {file: PATH}, or {env: NAME}");
+                  "or {file: PATH}, {env: NAME}, {secret: projects/P/secrets/S}");
   }
-  if (value) {
-    pod_.metadata[key] = {std::move(value->text), value->sensitive, entry.key->Place()};
-  }
+  if (!value) return;
+  // What cannot be read of a secret is told at its name.
+  if (!value->secret) value->place = entry.key->Place();
+  pod_.metadata[key] = *std::move(value);
 }
 
-// {value: text}, {file: path} or {env: NAME}, each with `sensitive`.
-std::optional<TextValue> MetadataReader::ReadSource(const YamlNode& map, const Slot& slot) {
+// {value: text}, {file: path} or {env: NAME}, each with `sensitive`, or {secret: name}.
+std::optional<MetadataEntry> MetadataReader::ReadSource(const YamlNode& map, const Slot& slot) {
   bool sensitive = false;
   const YamlEntry* source = nullptr;
+  const YamlEntry* shown = nullptr;  // `sensitive: false`
   bool ok = true;
   for (const YamlEntry& entry : map.entries) {
     const std::string& key = entry.key->text;
@@ -90,6 +98,7 @@ std::optional<TextValue> MetadataReader::ReadSource(const YamlNode& map, const S
       ok = false;
     } else if (key == "sensitive") {
       sensitive = reader_.ReadBool(*entry.value, slot.Below(key)).value_or(true);
+      if (!sensitive) shown = &entry;
     } else if (source != nullptr) {
       ReportExclusive(reader_, entry, slot, *source);
       ok = false;
@@ -99,17 +108,24 @@ std::optional<TextValue> MetadataReader::ReadSource(const YamlNode& map, const S
   }
   if (source == nullptr && ok) {
     reader_.Error(map, slot, fmt::format("`{}` has no value", slot.key),
-                  "one of `value`, `file`, `env`");
+                  "one of `value`, `file`, `env`, `secret`");
   }
   if (source == nullptr || !ok) return std::nullopt;
 
   const Slot below = slot.Below(source->key->text);
   if (source->key->text == "value") {
     reader_.HideSource(sensitive);
-    auto value = reader_.ReadText(*source->value, below, kGuestText);
+    auto value = EntryOf(reader_.ReadText(*source->value, below, kGuestText));
     reader_.HideSource(false);
     if (value) value->sensitive = value->sensitive || sensitive;
     return value;
+  }
+  if (source->key->text == "secret") {
+    if (shown != nullptr) {
+      reader_.Error(*shown->value, slot.Below("sensitive"), "a secret is always sensitive",
+                    "leave `sensitive` out");
+    }
+    return ReadSecret(*source->value, below);
   }
   const auto name = reader_.ReadPlain(*source->value, below);
   if (!name) return std::nullopt;
@@ -125,7 +141,20 @@ std::optional<TextValue> MetadataReader::ReadSource(const YamlNode& map, const S
     }
   }
   if (!text) return std::nullopt;
-  return TextValue{EscapeTemplate(*text), sensitive};
+  return MetadataEntry{EscapeTemplate(*text), sensitive, {}};
+}
+
+// Only its name: what it holds is read when there is a plan to be made of it.
+std::optional<MetadataEntry> MetadataReader::ReadSecret(const YamlNode& node, const Slot& slot) {
+  const auto text = reader_.ReadPlain(node, slot);
+  if (!text) return std::nullopt;
+  const auto name = gcp::ParseSecretName(*text);
+  if (!name) {
+    reader_.Error(node, slot, fmt::format("{} is not the name of a secret", FoundWords(node)),
+                  "projects/PROJECT/secrets/SECRET, or with /versions/VERSION behind it");
+    return std::nullopt;
+  }
+  return MetadataEntry{"", true, node.Place(), name->Text()};
 }
 
 void MetadataReader::ReadFlags(const YamlEntry& flags, const Slot& slot) {

@@ -20,7 +20,8 @@ class MetadataReader {
 
  private:
   void ReadEntry(const YamlEntry& entry, const Slot& slot);
-  std::optional<TextValue> ReadSource(const YamlNode& map, const Slot& slot);
+  std::optional<MetadataEntry> ReadSource(const YamlNode& map, const Slot& slot);
+  std::optional<MetadataEntry> ReadSecret(const YamlNode& node, const Slot& slot);
   void ReadFlags(const YamlEntry& flags, const Slot& slot);
   void ReadVariables(const YamlEntry& variables, const Slot& slot, bool has_flags);
   void Compose(const YamlNode& pod, const std::string& context);
