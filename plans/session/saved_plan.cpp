@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -16,10 +18,12 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
+#include "plans/kinds/step/record.h"
 #include "plans/session/due_jobs.h"
 #include "plans/session/secrets.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/local_files.h"
+#include "plans/spec/runtime_flags.h"
 #include "providers/base/digest.h"
 #include "providers/base/text.h"
 #include "providers/gcp/secret_name.h"
@@ -288,15 +292,20 @@ class SavedRun {
   // Each as the version that was reviewed, however many there are by now, into the spec that other
   // sensitive values are taken from. No secret is read that the spec does not name.
   bool TakeSecretsOfPlan() {
+    std::map<std::string, PodSpec*> pods;
+    for (PodSpec* pod : EditPods(&run_.spec)) pods[pod->name] = pod;
     std::map<MetadataEntry*, const MetadataEntry*> wanted;  // of the spec, of the plan
     std::set<std::string> names;
-    for (PodSpec* pod : EditPods(&run_.spec)) {
-      const PodSpec* planned = PlannedPod(pod->name);
-      for (auto& [key, entry] : pod->metadata) {
-        if (planned == nullptr || !planned->metadata.contains(key)) continue;
-        const MetadataEntry& reviewed = planned->metadata.at(key);
-        if (!IsSameSecret(entry, reviewed)) continue;
-        wanted[&entry] = &reviewed;
+    for (const Change& change : saved_.plan.changes) {
+      const PodChange* planned = AsPod(change);
+      const auto pod = planned == nullptr ? pods.end() : pods.find(planned->wanted.name);
+      if (pod == pods.end()) continue;
+      for (const auto& [key, reviewed] : planned->wanted.metadata) {
+        const auto entry = pod->second->metadata.find(key);
+        const bool stays = IsKeep(change) && !(key == kRuntimeVariablesKey && Restarts(pod->first));
+        if (entry == pod->second->metadata.end() || stays) continue;
+        if (!IsSameSecret(entry->second, reviewed)) continue;
+        wanted[&entry->second] = &reviewed;
         names.insert(*reviewed.secret);
       }
     }
@@ -315,12 +324,11 @@ class SavedRun {
     return true;
   }
 
-  const PodSpec* PlannedPod(const std::string& name) const {
-    for (const Change& change : saved_.plan.changes) {
-      const PodChange* pod = AsPod(change);
-      if (pod != nullptr && !IsKeep(change) && pod->wanted.name == name) return &pod->wanted;
-    }
-    return nullptr;
+  // The runtime of a pod that else stays as it is: that step holds the variables, too.
+  bool Restarts(const std::string& pod) const {
+    const Address step = StepAddress(pod, kRuntimeStepName);
+    return std::any_of(saved_.plan.changes.begin(), saved_.plan.changes.end(),
+                       [&](const Change& change) { return change.address == step; });
   }
 
   static bool IsSameSecret(const MetadataEntry& of_spec, const MetadataEntry& reviewed) {

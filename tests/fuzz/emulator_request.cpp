@@ -4,7 +4,7 @@
 // An input whose first line ends in " HTTP/1.1" is a question to the metadata server. Of any other
 // the first line is "METHOD PATH?QUERY", the
 // next ones are headers up to a blank line, and the rest is the body. It comes to a service with a
-// node, a queued resource and a custom job in it.
+// node, a queued resource and a secret in it.
 #include <stdlib.h>
 
 #include <algorithm>

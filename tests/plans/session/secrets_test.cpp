@@ -250,5 +250,26 @@ TEST_F(SecretsSession, WhoTakesItFromElsewhereForgetsTheVersion) {
   EXPECT_THAT(podctl::Pods(Stored()).at(PodAddress("a")).secrets, IsEmpty());
 }
 
+// The node has it already; what a restart is proved by is taken from the secret again.
+TEST_F(SecretsSession, ASavedPlanOfARestartAloneTakesItToo) {
+  const std::string pod =
+      Desk::Pod("a", "    metadata: {tensorflow-env-vars: {secret: projects/p/secrets/hf}}\n");
+  Version(3, "-e A=old-value");
+  Pods(pod);
+  Applied();
+  Version(4, "-e A=new-value");
+  workers.Fail(2, "no");
+  PlanRun failed = Planned(Wishes(true));
+  ASSERT_FALSE(Apply(ToApply(), {}, *this, &failed).result.ok());
+  failed.lock.reset();
+  Save();
+  ExpectNothingKept();
+  PlanRun run = Take(PrepareIt());
+  EXPECT_THAT(secrets.asked, ElementsAre(kVersionsOfHf + "4"));
+  EXPECT_TRUE(Apply(ToApply(), {}, *this, &run).result.ok());
+  run.lock.reset();
+  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+}
+
 }  // namespace
 }  // namespace podctl
