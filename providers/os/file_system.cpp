@@ -94,6 +94,17 @@ Result<void> RealFileSystem::SetMode(const std::string& path, unsigned mode) {
   return SystemError("set the mode of", path, errno);
 }
 
+void RealFileSystem::TakeOwner(const std::string& path, const std::string& of) {
+  const Descriptor file = Open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  struct stat wanted {};
+  struct stat there {};
+  if (!file.ok() || ::stat(of.c_str(), &wanted) != 0 || ::fstat(file.get(), &there) != 0) return;
+  if (there.st_uid == wanted.st_uid && there.st_gid == wanted.st_gid) return;
+  // The group alone may be allowed.
+  if (::fchown(file.get(), wanted.st_uid, wanted.st_gid) == 0) return;
+  if (::fchown(file.get(), static_cast<uid_t>(-1), wanted.st_gid) == 0) return;
+}
+
 Result<void> RealFileSystem::Rename(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) == 0) return {};
   return RenameError(from, to, errno);
@@ -345,6 +356,17 @@ Result<void> ReplaceDurably(FileSystem& files, const std::string& path, std::str
     return done;
   }
   return files.SyncFolder(FolderOf(path));
+}
+
+Result<void> ReplaceDurably(HeldFolder& folder, const std::string& name, std::string_view bytes,
+                            unsigned mode) {
+  const std::string beside = fmt::format("{}.{}.tmp", name, ProcessId());
+  static_cast<void>(folder.Remove(beside).has_value());  // of a dead run with our number
+  auto done = folder.WriteNew(beside, bytes, mode, false);
+  if (done) done = folder.Rename(beside, name);
+  if (done) return folder.Sync();
+  static_cast<void>(folder.Remove(beside).has_value());
+  return done;
 }
 
 Result<void> MakePrivateFolders(FileSystem& files, const std::string& path) {

@@ -24,11 +24,38 @@ class FileLock {
 };
 
 struct FileInfo {
-  enum class Kind { kFile, kFolder, kOther };
+  enum class Kind { kFile, kFolder, kLink, kOther };  // kLink: only of HeldFolder::Look
   Kind kind = Kind::kOther;
   std::uint64_t size = 0;                            // bytes
   unsigned mode = 0;                                 // permission bits
   std::chrono::system_clock::time_point modified{};  // of the content
+};
+
+// A folder that stays the one that was looked at, whatever its path comes to name meanwhile. Names
+// are those of things in it, and no symbolic link at one is followed.
+class HeldFolder {
+ public:
+  virtual ~HeldFolder() = default;
+
+  virtual Result<FileInfo> Look(const std::string& name) = 0;
+  struct Text {
+    FileInfo info;
+    std::string bytes;
+  };
+  // The very file that `info` tells of. kFailedPrecondition for a link; else as FileSystem::Read.
+  virtual Result<Text> Read(const std::string& name, std::uint64_t max_bytes) = 0;
+  virtual Result<std::vector<std::string>> List() = 0;  // as FileSystem::List
+  // As in FileSystem; with `exact`, `mode` is as it is, whatever the umask.
+  virtual Result<void> WriteNew(const std::string& name, std::string_view bytes, unsigned mode,
+                                bool exact) = 0;
+  // Writes at the end of a file, or with `anew` in place of what it holds; makes it where there is
+  // none. What is no file of one name alone is refused. Not durable.
+  virtual Result<void> Append(const std::string& name, std::string_view bytes, bool anew) = 0;
+  virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
+  virtual Result<void> RenameToNew(const std::string& from, const std::string& to) = 0;
+  virtual Result<void> Remove(const std::string& name) = 0;
+  virtual Result<void> RemoveFolder(const std::string& name) = 0;  // an empty one
+  virtual Result<void> Sync() = 0;                                 // makes renames in it durable
 };
 
 class FileSystem {
@@ -50,6 +77,9 @@ class FileSystem {
   virtual Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) = 0;
   // chmod(2): `mode` as it is, whatever the umask.
   virtual Result<void> SetMode(const std::string& path, unsigned mode) = 0;
+  // Gives the file `path` the owner and group of `of`, as far as that is allowed: root keeps whose
+  // a file was that it replaces. No error where it is not.
+  virtual void TakeOwner(const std::string& path, const std::string& of) = 0;
   // rename(2): replaces `to` in one step.
   virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
   // Renames unless `to` is there (kAlreadyExists), in one step for every other process. On a file
@@ -64,6 +94,12 @@ class FileSystem {
   virtual Result<void> MakeFolders(const std::string& path) = 0;   // like mkdir -p
   // One folder; kAlreadyExists when there is something of that name.
   virtual Result<void> MakeFolder(const std::string& path, unsigned mode) = 0;
+
+  // `base` as it is, through links; from it on, through none, what `below` names ("": `base`
+  // itself; no part is ".."). kFailedPrecondition for a link; with `make`, what is missing is made,
+  // else kNotFound.
+  virtual Result<std::unique_ptr<HeldFolder>> HoldFolder(const std::string& base,
+                                                         const std::string& below, bool make) = 0;
 
   // Opens or creates `path` (0600) and locks it without waiting; kLocked when another holds it. An
   // error for a link, symbolic or hard, and for what is no file. `content` is what the file held
@@ -91,6 +127,7 @@ class RealFileSystem final : public FileSystem {
   Result<std::string> FollowLinks(const std::string& path) override;
   Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) override;
   Result<void> SetMode(const std::string& path, unsigned mode) override;
+  void TakeOwner(const std::string& path, const std::string& of) override;
   Result<void> Rename(const std::string& from, const std::string& to) override;
   Result<void> RenameToNew(const std::string& from, const std::string& to) override;
   Result<void> Link(const std::string& from, const std::string& to) override;
@@ -98,6 +135,8 @@ class RealFileSystem final : public FileSystem {
   Result<void> Remove(const std::string& path) override;
   Result<void> MakeFolders(const std::string& path) override;
   Result<void> MakeFolder(const std::string& path, unsigned mode) override;
+  Result<std::unique_ptr<HeldFolder>> HoldFolder(const std::string& base, const std::string& below,
+                                                 bool make) override;
   Result<Locked> TryLock(const std::string& path) override;
   Result<Locked> Hold(const std::string& path, std::uint64_t max_bytes) override;
   Result<void> ReplaceLockText(FileLock& lock, std::string_view text) override;
@@ -116,6 +155,8 @@ std::string ExpandHome(std::string_view path);
 // over it, and the folder is synced. A symbolic link at `path` is replaced. After an error it holds
 // what it held before, unless only the folder could not be synced.
 Result<void> ReplaceDurably(FileSystem& files, const std::string& path, std::string_view bytes,
+                            unsigned mode);
+Result<void> ReplaceDurably(HeldFolder& folder, const std::string& name, std::string_view bytes,
                             unsigned mode);
 
 // Makes what is missing of `path` for this user alone (0700), whatever the umask is; it is there

@@ -368,6 +368,79 @@ Result<void> FakeFileSystem::MakeFolder(const std::string& path, unsigned) {
   return {};
 }
 
+class FakeFileSystem::Folder final : public HeldFolder {
+ public:
+  Folder(FakeFileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+
+  Result<FileInfo> Look(const std::string& name) override {
+    if (files_.IsLink(At(name))) return FileInfo{FileInfo::Kind::kLink, 0, 0777, {}};
+    return files_.Stat(At(name));
+  }
+  Result<Text> Read(const std::string& name, std::uint64_t max_bytes) override {
+    if (files_.IsLink(At(name))) return MakeError(ErrorCode::kFailedPrecondition, "a link");
+    auto bytes = files_.Read(At(name), max_bytes);
+    if (!bytes) return bytes.error();
+    return Text{{FileInfo::Kind::kFile, bytes->size(), files_.FileMode(At(name)).value_or(0), {}},
+                *std::move(bytes)};
+  }
+  Result<std::vector<std::string>> List() override { return files_.List(path_); }
+  Result<void> WriteNew(const std::string& name, std::string_view bytes, unsigned mode,
+                        bool) override {
+    return files_.WriteNew(At(name), bytes, mode);
+  }
+  Result<void> Append(const std::string&, std::string_view, bool) override {
+    return MakeError(ErrorCode::kUnimplemented, "nothing is appended here");
+  }
+  Result<void> Rename(const std::string& from, const std::string& to) override {
+    return files_.Rename(At(from), At(to));
+  }
+  Result<void> RenameToNew(const std::string& from, const std::string& to) override {
+    return files_.RenameToNew(At(from), At(to));
+  }
+  Result<void> Remove(const std::string& name) override { return files_.Remove(At(name)); }
+  Result<void> RemoveFolder(const std::string&) override {
+    return MakeError(ErrorCode::kUnimplemented, "no folder is removed here");
+  }
+  Result<void> Sync() override { return files_.SyncFolder(path_); }
+
+ private:
+  std::string At(const std::string& name) const {
+    return path_ == "." ? name : fmt::format("{}/{}", path_, name);
+  }
+  FakeFileSystem& files_;
+  const std::string path_;
+};
+
+bool FakeFileSystem::IsLink(const std::string& path) const {
+  const std::lock_guard guard(mutex_);
+  return links_.contains(Normal(path));
+}
+
+Result<std::unique_ptr<HeldFolder>> FakeFileSystem::HoldFolder(const std::string& base,
+                                                               const std::string& below,
+                                                               bool make) {
+  RunInterleaved();
+  const std::string whole = below.empty() ? base : base + "/" + below;
+  {
+    const std::lock_guard guard(mutex_);
+    if (auto error = Begin("HoldFolder " + whole)) return *error;
+    for (std::size_t end = base.size(); !below.empty() && end != std::string::npos;) {
+      end = whole.find('/', end + 1);
+      const std::string part = Normal(whole.substr(0, end));
+      if (links_.contains(part)) {
+        return MakeError(ErrorCode::kFailedPrecondition,
+                         fmt::format("{} is a symbolic link", part));
+      }
+    }
+    if (!make && !FolderExists(Follow(Normal(whole)))) return NotFound(whole);
+  }
+  const std::string at = Follow(Normal(whole));
+  if (make) {
+    if (auto made = MakeFolders(at); !made) return made.error();
+  }
+  return std::unique_ptr<HeldFolder>(std::make_unique<Folder>(*this, at));
+}
+
 Result<FileSystem::Locked> FakeFileSystem::TryLock(const std::string& path) {
   RunInterleaved();
   std::lock_guard guard(mutex_);

@@ -86,6 +86,7 @@ class FakeFileSystem final : public FileSystem {
   Result<std::string> FollowLinks(const std::string& path) override;
   Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) override;
   Result<void> SetMode(const std::string& path, unsigned mode) override;
+  void TakeOwner(const std::string&, const std::string&) override {}  // all is one user's
   Result<void> Rename(const std::string& from, const std::string& to) override;
   Result<void> RenameToNew(const std::string& from, const std::string& to) override;
   Result<void> Link(const std::string& from, const std::string& to) override;
@@ -93,6 +94,9 @@ class FakeFileSystem final : public FileSystem {
   Result<void> Remove(const std::string& path) override;
   Result<void> MakeFolders(const std::string& path) override;
   Result<void> MakeFolder(const std::string& path, unsigned mode) override;
+  // It goes by its path all the same: nobody exchanges folders here.
+  Result<std::unique_ptr<HeldFolder>> HoldFolder(const std::string& base, const std::string& below,
+                                                 bool make) override;
   Result<Locked> TryLock(const std::string& path) override;
   Result<Locked> Hold(const std::string& path, std::uint64_t max_bytes) override;
   Result<void> ReplaceLockText(FileLock& lock, std::string_view text) override;
@@ -124,8 +128,10 @@ class FakeFileSystem final : public FileSystem {
   };
   class Lock;
   class NodeHold;
+  class Folder;
 
-  void RunInterleaved();  // without mutex_
+  void RunInterleaved();                       // without mutex_
+  bool IsLink(const std::string& path) const;  // without mutex_
 
   // All other private functions want mutex_ held.
   std::optional<Error> Begin(const std::string& call);

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "plans/kinds/file/record.h"
 #include "providers/base/digest.h"
@@ -11,30 +14,30 @@ namespace podctl {
 namespace {
 
 constexpr std::uint64_t kMostContent = 16u << 20;
+constexpr const char* kWithoutLink =
+    "Remove the link, or name the file where it is by an absolute path.";
 
-Error IsLink(const std::string& path, const std::string& link) {
-  return MakeError(ErrorCode::kFailedPrecondition,
-                   link == path
-                       ? fmt::format("{} is a symbolic link, and podctl writes through none", path)
-                       : fmt::format("{} leads through {}, a symbolic link", path, link),
-                   "Remove the link, or name the file where it is by an absolute path.");
+// Where a file is: `base` is reached through whatever links there are, and what is `below` it
+// through none. An absolute path is the user's own way; of another one each folder counts from the
+// spec's on, since whoever writes to the repository could lead it away.
+struct Way {
+  std::string base;
+  std::string below;
+  std::string name;
+};
+
+Way WayOf(const std::string& path, const std::string& folder) {
+  Way way{FolderOf(path), "", path.substr(path.rfind('/') + 1)};
+  if (folder.empty()) return way;
+  std::size_t begin = folder == "." ? 0 : folder.size();
+  begin = std::min(path.find_first_not_of('/', begin), path.size());
+  way.base = folder;
+  way.below = path.substr(begin, path.size() - begin - way.name.size());
+  return way;
 }
 
-// The first symbolic link on the way; "": there is none. An absolute path is the user's own way;
-// of another one each folder counts from the spec's on, since whoever writes to the repository
-// could lead it away.
-Result<std::string> LinkOnTheWay(FileSystem& files, const std::string& path,
-                                 const std::string& folder) {
-  std::size_t end = path.find('/');
-  if (folder.empty()) end = path.size();
-  if (!folder.empty() && path.starts_with('/')) end = path.find('/', folder.size() + 1);
-  for (;; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    const auto leads = files.FollowLinks(part);
-    if (!leads && leads.error().code != ErrorCode::kNotFound) return leads.error();
-    if (leads && *leads != part) return part;
-    if (part.size() == path.size()) return std::string();
-  }
+Result<std::unique_ptr<HeldFolder>> Held(FileSystem& files, const Way& way, bool make) {
+  return files.HoldFolder(way.base, way.below, make);
 }
 
 Error NotExpected(const std::string& path, bool expects_some) {
@@ -46,10 +49,39 @@ Error NotExpected(const std::string& path, bool expects_some) {
                                 : "Move it away, or give the file of the spec another `path`.");
 }
 
+// As LookAtFile.
+Result<Value> LookIn(HeldFolder& folder, const std::string& name) {
+  using Kind = FileInfo::Kind;
+  Value seen = Value::EmptyMap();
+  const auto info = folder.Look(name);
+  if (!info) return info.error();
+  if (info->kind != Kind::kFile) {
+    seen.Set("kind", info->kind == Kind::kFolder ? "folder"
+                     : info->kind == Kind::kLink ? "link"
+                                                 : "other");
+    return seen;
+  }
+  auto text = folder.Read(name, kMostContent);
+  // Other things of the spec are none the worse for it.
+  if (!text && text.error().code == ErrorCode::kNotFound) return text.error();
+  seen.Set("kind", text ? "file" : "unreadable");
+  seen.Set("mode", static_cast<int>((text ? text->info.mode : info->mode) & 0777));
+  if (!text) return seen;
+  seen.Set("digest", DigestOf(text->bytes, false, {}));
+  seen.Set("content", std::move(text->bytes));
+  return seen;
+}
+
 // kNotFound: nothing is there.
-Result<void> CheckExpected(FileSystem& files, const FileOnDisk& file) {
-  const auto seen = LookAtFile(files, file.path, file.folder);
+Result<void> CheckExpected(HeldFolder& folder, const std::string& name, const FileOnDisk& file) {
+  const auto seen = LookIn(folder, name);
   if (!seen) return seen.error();
+  if ((*seen)["kind"].AsString() == "link") {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("{} is a symbolic link, and podctl writes through none", file.path),
+        kWithoutLink);
+  }
   if ((*seen)["kind"].AsString() != "file") return NotExpected(file.path, !file.replaces.empty());
   const std::string& content = (*seen)["content"].AsString();
   const bool same = !file.replaces.empty() && DigestOf(content, file.replaces.starts_with("hmac-"),
@@ -67,9 +99,8 @@ std::string BeginOfTemporary(const std::string& name) {
 
 // What killed runs left. Best effort: it only takes room, and where the folder may not be read
 // nothing is found.
-void RemoveLeftovers(FileSystem& files, const FileOnDisk& file) {
-  const std::string folder = FolderOf(file.path);
-  const auto names = files.List(folder);
+void RemoveLeftovers(HeldFolder& folder, const FileOnDisk& file) {
+  const auto names = folder.List();
   if (!names) return;
   const std::string begin = BeginOfTemporary(file.path.substr(file.path.rfind('/') + 1));
   for (const std::string& name : *names) {
@@ -77,9 +108,8 @@ void RemoveLeftovers(FileSystem& files, const FileOnDisk& file) {
     const std::string rest = name.substr(begin.size());
     const std::string nonce =
         rest.size() > kProofDigits + 1 ? rest.substr(kProofDigits + 1) : std::string();
-    const std::string path = fmt::format("{}/{}", folder, name);
-    if (path != TemporaryOf(file.path, file.digest_key, nonce)) continue;
-    static_cast<void>(files.Remove(path));
+    const std::string ours = TemporaryOf(file.path, file.digest_key, nonce);
+    if (name == ours.substr(ours.rfind('/') + 1)) static_cast<void>(folder.Remove(name));
   }
 }
 
@@ -95,76 +125,68 @@ std::string TemporaryOf(const std::string& path, const std::string& digest_key,
 }
 
 Result<Value> LookAtFile(FileSystem& files, const std::string& path, const std::string& folder) {
+  const Way way = WayOf(path, folder);
+  const auto held = Held(files, way, false);
+  if (held) return LookIn(**held, way.name);
+  if (held.error().code != ErrorCode::kFailedPrecondition) return held.error();
   Value seen = Value::EmptyMap();
-  const auto link = LinkOnTheWay(files, path, folder);
-  if (!link) return link.error();
-  if (!link->empty()) {
-    seen.Set("kind", "link");
-    return seen;
-  }
-  const auto info = files.Stat(path);
-  if (!info) return info.error();
-  if (info->kind != FileInfo::Kind::kFile) {
-    seen.Set("kind", info->kind == FileInfo::Kind::kFolder ? "folder" : "other");
-    return seen;
-  }
-  auto content = files.Read(path, kMostContent);
-  // Other things of the spec are none the worse for it.
-  if (!content && content.error().code == ErrorCode::kNotFound) return content.error();
-  seen.Set("kind", content ? "file" : "unreadable");
-  seen.Set("mode", static_cast<int>(info->mode & 0777));
-  if (!content) return seen;
-  seen.Set("digest", DigestOf(*content, false, {}));
-  seen.Set("content", *std::move(content));
+  seen.Set("kind", "link");
   return seen;
 }
 
 Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
-  const auto link = LinkOnTheWay(files, file.path, file.folder);
-  if (!link) return link.error();
-  if (!link->empty()) return IsLink(file.path, *link);
-  auto expected = CheckExpected(files, file);
+  const Way way = WayOf(file.path, file.folder);
+  auto held = Held(files, way, true);
+  if (!held) {
+    if (held.error().code != ErrorCode::kFailedPrecondition) return held.error();
+    return MakeError(held.error().code, held.error().message, kWithoutLink);
+  }
+  HeldFolder& folder = **held;
+  const auto expected = CheckExpected(folder, way.name, file);
   const bool is_new = !expected && expected.error().code == ErrorCode::kNotFound;
   if (!expected && !is_new) {
-    const auto there = LookAtFile(files, file.path, file.folder);
+    const auto there = LookIn(folder, way.name);
     const bool as_wanted = there && (*there)["content"] == Value(file.content);
     if (!as_wanted) return expected;
   }
-  const std::string folder = FolderOf(file.path);
-  if (auto made = files.MakeFolders(folder); !made) return made;
-  RemoveLeftovers(files, file);
-  const std::string temporary = TemporaryOf(file.path, file.digest_key, file.nonce);
-  // Nobody else reads it before it is complete.
-  constexpr unsigned kPrivate = 0600;
-  auto written = files.WriteNew(temporary, file.content, kPrivate);
-  if (written) written = files.SetMode(temporary, static_cast<unsigned>(file.mode));
-  if (!written) {
-    static_cast<void>(files.Remove(temporary));  // the first error is the one to tell
+  RemoveLeftovers(folder, file);
+  std::string temporary = TemporaryOf(file.path, file.digest_key, file.nonce);
+  temporary = temporary.substr(temporary.rfind('/') + 1);
+  if (auto written =
+          folder.WriteNew(temporary, file.content, static_cast<unsigned>(file.mode), true);
+      !written) {
+    static_cast<void>(folder.Remove(temporary));  // the first error is the one to tell
     return written;
   }
   // What somebody puts there meanwhile is not written over.
   const auto renamed =
-      is_new ? files.RenameToNew(temporary, file.path) : files.Rename(temporary, file.path);
+      is_new ? folder.RenameToNew(temporary, way.name) : folder.Rename(temporary, way.name);
   if (!renamed) {
-    static_cast<void>(files.Remove(temporary));
+    static_cast<void>(folder.Remove(temporary));
     return renamed.error().code == ErrorCode::kAlreadyExists ? NotExpected(file.path, false)
                                                              : renamed;
   }
-  return files.SyncFolder(folder);
+  return folder.Sync();
 }
 
 Result<void> RemoveFile(FileSystem& files, const FileOnDisk& file) {
-  RemoveLeftovers(files, file);
-  auto expected = CheckExpected(files, file);
-  if (!expected) {
+  const Way way = WayOf(file.path, file.folder);
+  const auto held = Held(files, way, false);
+  if (!held) {
+    if (held.error().code == ErrorCode::kNotFound) return {};
+    return held.error();
+  }
+  HeldFolder& folder = **held;
+  RemoveLeftovers(folder, file);
+  if (auto expected = CheckExpected(folder, way.name, file); !expected) {
     if (expected.error().code == ErrorCode::kNotFound) return {};
     return expected;
   }
-  if (auto removed = files.Remove(file.path); !removed) {
+  if (auto removed = folder.Remove(way.name); !removed) {
     if (removed.error().code == ErrorCode::kNotFound) return {};
     return removed;
   }
-  return files.SyncFolder(FolderOf(file.path));
+  return folder.Sync();
 }
 
 }  // namespace podctl

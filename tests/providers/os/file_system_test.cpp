@@ -261,6 +261,72 @@ TEST_F(FileSystemTest, LocksAreNotInheritedByPrograms) {
   FAIL() << "the lock's descriptor was not found";
 }
 
+TEST_F(FileSystemTest, AHeldFolderStaysTheOneThatWasLookedAt) {
+  ASSERT_TRUE(files_.MakeFolders(Path("elsewhere")));
+  auto held = files_.HoldFolder(folder_, "out/below", true);
+  ASSERT_TRUE(held) << held.error().message;
+  // Somebody leads the way elsewhere, between the look and the use.
+  std::filesystem::rename(Path("out"), Path("moved"));
+  std::filesystem::create_directory_symlink("elsewhere", Path("out"));
+  std::filesystem::create_directories(Path("elsewhere/below"));
+  Put("elsewhere/below/x", "theirs");
+  HeldFolder& folder = **held;
+  EXPECT_EQ(folder.Look("x").error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(folder.WriteNew("t", "ours", 0640, true));
+  EXPECT_TRUE(folder.RenameToNew("t", "x"));
+  EXPECT_TRUE(folder.Append("y", "one", false));
+  EXPECT_TRUE(folder.Append("y", "two", false));
+  EXPECT_TRUE(folder.Sync());
+  EXPECT_EQ(folder.Read("x", 100)->bytes, "ours");
+  EXPECT_EQ(folder.Read("x", 100)->info.mode, 0640U);
+  EXPECT_EQ(*files_.Read(Path("moved/below/y"), 100), "onetwo");
+  EXPECT_THAT(*folder.List(), ElementsAre("x", "y"));
+  EXPECT_TRUE(folder.Remove("x"));
+  EXPECT_EQ(*files_.Read(Path("elsewhere/below/x"), 100), "theirs");
+}
+
+TEST_F(FileSystemTest, AFolderIsHeldThroughNoLinkBelowItsBase) {
+  ASSERT_TRUE(files_.MakeFolders(Path("real/a/b")));
+  std::filesystem::create_directory_symlink("real", Path("link"));
+  std::filesystem::create_directory_symlink("b", Path("real/a/c"));
+  EXPECT_TRUE(files_.HoldFolder(Path("link"), "a/b", false)) << "the base is whoever's asks";
+  for (const bool make : {false, true}) {
+    for (const std::string below : {"link/a", "real/a/c", "real/a/c/d"}) {
+      const auto held = files_.HoldFolder(folder_, below, make);
+      ASSERT_FALSE(held) << below;
+      EXPECT_EQ(held.error().code, ErrorCode::kFailedPrecondition) << held.error().message;
+      EXPECT_THAT(held.error().message, HasSubstr("is a symbolic link"));
+    }
+  }
+  EXPECT_FALSE(files_.HoldFolder(folder_, "real/../..", true));
+  EXPECT_EQ(files_.HoldFolder(folder_, "real/x/y", false).error().code, ErrorCode::kNotFound);
+  Put("file", "x");
+  EXPECT_EQ(files_.HoldFolder(folder_, "file/x", false).error().code, ErrorCode::kNotFound);
+  // Nor is a link at a name.
+  std::filesystem::create_symlink("file", Path("name"));
+  auto held = files_.HoldFolder(folder_, "", false);
+  ASSERT_TRUE(held);
+  EXPECT_EQ((*held)->Look("name")->kind, FileInfo::Kind::kLink);
+  EXPECT_EQ((*held)->Read("name", 9).error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_FALSE((*held)->Append("name", "y", true));
+  std::filesystem::create_hard_link(Path("file"), Path("twin"));
+  EXPECT_FALSE((*held)->Append("twin", "y", true));
+  EXPECT_EQ(*files_.Read(Path("file"), 9), "x");
+}
+
+TEST_F(FileSystemTest, AFileKeepsWhoseItWas) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  Put("theirs", "x");
+  Put("ours", "y");
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(::chown(Path("theirs").c_str(), kNobody, kNobody), 0);
+  files_.TakeOwner(Path("ours"), Path("theirs"));
+  struct stat there {};
+  ASSERT_EQ(::stat(Path("ours").c_str(), &there), 0);
+  EXPECT_EQ(there.st_uid, kNobody);
+  EXPECT_EQ(there.st_gid, kNobody);
+}
+
 TEST(Paths, FolderOf) {
   EXPECT_EQ(FolderOf("a/b"), "a");
   EXPECT_EQ(FolderOf("a"), ".");

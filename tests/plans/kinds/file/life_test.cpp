@@ -1,11 +1,19 @@
 // Files of a spec: written in one step, kept as they are to be, never through a link and never over
 // what is somebody else's, whatever ended a run.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "plans/kinds/file/disk.h"
@@ -247,14 +255,52 @@ TEST_F(FileTest, NothingIsWrittenThroughALink) {
   desk_.events.on_line = [&](const std::string& line) {
     if (line == "start file.hosts") desk_.files.SetLink("/project/out", "/home/alice");
   };
-  EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
-              HasSubstr("leads through /project/out, a symbolic link"));
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("/project/out is a symbolic link"));
   desk_.events.on_line = nullptr;
   EXPECT_EQ(Text("/home/alice/hosts"), "(none)");
   EXPECT_EQ(Text("/home/alice/.bashrc"), "mine\n");
   // The way of an absolute path is the user's own.
   Files(Entry("hosts", "one\\n", "/project/out/hosts"));
   EXPECT_TRUE(desk_.Apply().ok());
+}
+
+// Somebody exchanges a folder on the way for a link, again and again.
+TEST(FileRaceTest, NoMomentIsShortEnough) {
+  const std::string base = ::testing::TempDir() + "file_race_" + std::to_string(::getpid());
+  std::filesystem::create_directories(base + "/out");
+  std::filesystem::create_directories(base + "/theirs");
+  std::ofstream(base + "/theirs/hosts") << "theirs";
+  std::filesystem::create_directory_symlink("theirs", base + "/link");
+  std::atomic<bool> over = false;
+  std::thread swapper([&] {
+    while (!over) {
+      ::renameat2(AT_FDCWD, (base + "/out").c_str(), AT_FDCWD, (base + "/link").c_str(),
+                  RENAME_EXCHANGE);
+    }
+  });
+  RealFileSystem files;
+  constexpr int kRounds = 2000;
+  for (int i = 0; i < kRounds; ++i) {
+    FileOnDisk file{.path = base + "/out/hosts",
+                    .folder = base,
+                    .content = "ours",
+                    .mode = 0644,
+                    .replaces = DigestOf("ours", false, {}),
+                    .digest_key = "key",
+                    .nonce = std::to_string(i)};
+    static_cast<void>(WriteFile(files, file).has_value());
+    const auto seen = LookAtFile(files, file.path, file.folder);
+    if (seen) {
+      EXPECT_NE((*seen)["content"], Value("theirs"));
+    }
+    file.replaces = DigestOf("theirs", false, {});
+    static_cast<void>(RemoveFile(files, file).has_value());
+  }
+  over = true;
+  swapper.join();
+  std::ifstream theirs(base + "/theirs/hosts");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(theirs), {}), "theirs");
+  std::filesystem::remove_all(base);
 }
 
 TEST_F(FileTest, GoesWithItsEntryUnlessSomethingElseIsThere) {
