@@ -257,14 +257,6 @@ std::string WorkerText(const WorkerLaunch& worker) {
 
 namespace {
 
-// Nothing that a shell reads as more than itself.
-bool IsPlainWord(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("._-:/@%+=,").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
 enum class Into { kWord, kShellText };
 
 Result<std::string> Rendered(const std::string& text, const LaunchPod& pod, Into into) {
@@ -274,8 +266,13 @@ Result<std::string> Rendered(const std::string& text, const LaunchPod& pod, Into
       plain += part.text;
       continue;
     }
-    const auto value =
-        RenderText(part.text, [&](const Address&) -> const Value* { return &pod.node; });
+    const auto of_pod = [&](const Address&) -> const Value* { return &pod.node; };
+    const auto value = RenderText(part.text, of_pod);
+    const auto unusable = FindUnusable(part.text, of_pod);
+    if (unusable && !unusable->missing) {
+      return MakeError(ErrorCode::kInvalidArgument, "it refers to " + unusable->words,
+                       unusable->hint);
+    }
     if (!value && pod.guessed) {
       plain += fmt::format("<{} of {}>", part.path, part.name);
       continue;

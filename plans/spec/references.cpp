@@ -1,5 +1,6 @@
 #include "plans/spec/references.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <charconv>
 
 #include "plans/spec/names.h"
+#include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -170,6 +172,49 @@ std::optional<std::string> ScalarText(const Value& value) {
   return ToJson(value);
 }
 
+// The first one as it is shown, with where it stands; "": there is none.
+std::string FirstControl(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const Character character = CharacterAt(text, at);
+    if (IsControl(character.code) || !character.valid)
+      return fmt::format("{} (at byte {})", Visible(character), at);
+    at += character.size;
+  }
+  return {};
+}
+
+bool IsIpAddress(const std::string& text) {
+  in6_addr address{};
+  return inet_pton(AF_INET, text.c_str(), &address) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+// Why `value` may not stand where the reference does.
+std::optional<UnusableReference> WhyUnfit(const TemplatePart& reference, const std::string& value,
+                                          ReferenceUse use) {
+  if (const std::string control = FirstControl(value); !control.empty()) {
+    return UnusableReference{
+        false, fmt::format("`{}`, which holds the control character {}", reference.text, control),
+        "What others may write could begin a line of its own there. Mend the value, or do not "
+        "refer to it."};
+  }
+  const bool is_address = reference.target == "pod" && (reference.path.ends_with(".ipAddress") ||
+                                                        reference.path.ends_with(".externalIp"));
+  if (is_address && !value.empty() && !IsIpAddress(value)) {
+    constexpr std::size_t kLongest = 60;
+    return UnusableReference{
+        false,
+        fmt::format("`{}`, which is no IP address: {}", reference.text, value.substr(0, kLongest)),
+        ""};
+  }
+  if (use == ReferenceUse::kShellText && !IsPlainWord(value)) {
+    return UnusableReference{
+        false, fmt::format("`{}`, which holds characters that a shell would read", reference.text),
+        "Put it into `env` and use the variable."};
+  }
+  return std::nullopt;
+}
+
 std::string Below(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }
@@ -245,8 +290,8 @@ std::string EscapeTemplate(std::string_view literal) {
   return escaped;
 }
 
-std::optional<std::string> RenderText(std::string_view template_text,
-                                      const ReferenceLookup& lookup) {
+std::optional<std::string> RenderText(std::string_view template_text, const ReferenceLookup& lookup,
+                                      ReferenceUse use) {
   if (template_text.find("${") == std::string_view::npos) return std::string(template_text);
   std::string text;
   for (const TemplatePart& part : SplitTemplate(template_text)) {
@@ -257,20 +302,63 @@ std::optional<std::string> RenderText(std::string_view template_text,
     const Value* node = lookup({part.target, part.name});
     const Value* value = node == nullptr ? nullptr : FindNodePath(*node, part.path);
     const auto scalar = value == nullptr ? std::nullopt : ScalarText(*value);
-    if (!scalar) return std::nullopt;
+    if (!scalar || WhyUnfit(part, *scalar, use)) return std::nullopt;
     text += *scalar;
   }
   return text;
 }
 
-std::string FindDangling(std::string_view template_text, const ReferenceLookup& lookup) {
+std::optional<UnusableReference> FindUnusable(std::string_view template_text,
+                                              const ReferenceLookup& lookup, ReferenceUse use) {
+  if (template_text.find("${") == std::string_view::npos) return std::nullopt;
   for (const TemplatePart& part : SplitTemplate(template_text)) {
     if (part.kind != TemplatePart::Kind::kReference) continue;
     const Value* of = lookup({part.target, part.name});
-    const Value* value = of == nullptr ? nullptr : FindNodePath(*of, part.path);
-    if (of != nullptr && (value == nullptr || !ScalarText(*value))) return part.text;
+    if (of == nullptr) continue;
+    const Value* value = FindNodePath(*of, part.path);
+    const auto scalar = value == nullptr ? std::nullopt : ScalarText(*value);
+    if (!scalar) {
+      return UnusableReference{true, fmt::format("`{}`, which is not there", part.text),
+                               "`podctl state show` of what it refers to shows what there is."};
+    }
+    if (auto why = WhyUnfit(part, *scalar, use)) return why;
   }
-  return {};
+  return std::nullopt;
+}
+
+std::optional<UnusableReference> FindUnusableIn(const Value& value, const ReferenceLookup& lookup) {
+  if (value.is_string()) return FindUnusable(value.AsString(), lookup);
+  const auto first = [&](const auto& items, const auto& of) -> std::optional<UnusableReference> {
+    for (const auto& item : items) {
+      if (auto found = FindUnusableIn(of(item), lookup)) return found;
+    }
+    return std::nullopt;
+  };
+  if (value.is_list()) {
+    return first(value.AsList(), [](const Value& item) -> const Value& { return item; });
+  }
+  if (value.is_map()) {
+    return first(value.AsMap(), [](const auto& member) -> const Value& { return member.second; });
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::string> KnownReferences(std::string_view template_text,
+                                                   const ReferenceLookup& lookup) {
+  std::map<std::string, std::string> known;
+  if (template_text.find("${") == std::string_view::npos) return known;
+  for (const TemplatePart& part : SplitTemplate(template_text)) {
+    if (part.kind != TemplatePart::Kind::kReference) continue;
+    if (auto text = RenderText(part.text, lookup)) known.emplace(part.text, *std::move(text));
+  }
+  return known;
+}
+
+bool IsPlainWord(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("._-:/@%+=,").find(static_cast<char>(c)) != std::string_view::npos;
+  });
 }
 
 Value RenderValue(const Value& value, const ReferenceLookup& lookup,

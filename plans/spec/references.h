@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,13 +59,35 @@ std::string EscapeTemplate(std::string_view literal);
 // What references to a thing are read from (of a pod its node), or nullptr while it is not known.
 using ReferenceLookup = std::function<const Value*(const Address& of)>;
 
-// Plain text, or nullopt when a referenced thing or path is not known yet.
-std::optional<std::string> RenderText(std::string_view template_text,
-                                      const ReferenceLookup& lookup);
+// What a text with references is to become. What they stand for others wrote: it must not begin a
+// line of its own, nor be read as more than a word where a shell reads it.
+enum class ReferenceUse { kText, kShellText };
 
-// The first reference to a thing that is known, and has no such path: `${pod.a.labels.x}`; "":
-// there is none.
-std::string FindDangling(std::string_view template_text, const ReferenceLookup& lookup);
+// Plain text, or nullopt when a referenced thing or path is not known yet, or its value may not
+// stand there (FindUnusable).
+std::optional<std::string> RenderText(std::string_view template_text, const ReferenceLookup& lookup,
+                                      ReferenceUse use = ReferenceUse::kText);
+
+// The first reference to a thing that is known whose value may not stand there: there is none, it
+// holds a control character, is no IP address where the service has one, or holds what a shell
+// would read.
+struct UnusableReference {
+  bool missing = false;  // there is no such path
+  std::string words;     // "`${pod.a.labels.x}`, which is not there"; no value, it may be a secret
+  std::string hint;
+};
+std::optional<UnusableReference> FindUnusable(std::string_view template_text,
+                                              const ReferenceLookup& lookup,
+                                              ReferenceUse use = ReferenceUse::kText);
+// The same for all strings in `value`.
+std::optional<UnusableReference> FindUnusableIn(const Value& value, const ReferenceLookup& lookup);
+
+// The values of references that are known, by how they are written: what a reviewer wants to see.
+std::map<std::string, std::string> KnownReferences(std::string_view template_text,
+                                                   const ReferenceLookup& lookup);
+
+// Nothing that a shell reads as more than itself.
+bool IsPlainWord(std::string_view text);
 
 // Renders every string in `value`. Paths that cannot be rendered yet are left out of the result and
 // listed in `unknown` (dotted, e.g. "labels.peer").

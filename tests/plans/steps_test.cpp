@@ -178,6 +178,42 @@ TEST_F(StepsTest, AStepThatReadsAPodThatIsReplacedRunsAgain) {
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a", "run bootstrap.b.x"));
 }
 
+// Another pod's description is whoever's may edit that pod.
+TEST_F(StepsTest, WhatOthersWroteIsNoShellText) {
+  const auto pods = [](const std::string& description, const std::string& step) {
+    return Desk::Pod("a", "    description: \"" + description + "\"\n") +
+           Desk::Pod("b", "    bootstrap: [{name: x, " + step + "}]\n");
+  };
+  const std::string run = "run: \"echo ${pod.a.description}\"";
+  Write(pods("x; rm -rf /", run));
+  const auto failed = desk_.Apply();
+  ASSERT_FALSE(failed.failures.empty());
+  EXPECT_THAT(failed.failures.front().error.message,
+              HasSubstr("`${pod.a.description}`, which holds characters that a shell would read"));
+  EXPECT_THAT(failed.failures.front().error.hint, HasSubstr("`env`"));
+  const Diagnostics refused = desk_.TryPlan();
+  ASSERT_EQ(refused.items().size(), 1U);
+  EXPECT_THAT(refused.items()[0].summary,
+              HasSubstr("step `x` of pod `b` refers to `${pod.a.description}`, which holds "));
+  const std::string quoted = "run: 'echo \"$D\"', env: {D: \"${pod.a.description}\"}";
+  ApplyAll(pods("x; rm -rf /", quoted));
+  EXPECT_EQ(desk_.workers.Calls().back().step.env.at("D"), "x; rm -rf /");
+  // A line of its own is no value for a variable either.
+  Write(pods("x\\ny", quoted));
+  EXPECT_FALSE(desk_.TryPlan().items().empty());
+}
+
+TEST_F(StepsTest, ThePlanSaysWhatReferencesStandFor) {
+  ApplyAll(Desk::Pod("a"));
+  Write(Desk::Pod("a") + Desk::Pod("b",
+                                   "    bootstrap: [{name: x, run: \"ping "
+                                   "${pod.a.networkEndpoints[0].ipAddress}\"}]\n"));
+  const Change change = ChangeOf(desk_.MakePlan(), "bootstrap.b.x");
+  EXPECT_THAT(
+      WordsOfStep(change).body,
+      ::testing::Contains("where ${pod.a.networkEndpoints[0].ipAddress} is \"10.164.0.2\""));
+}
+
 TEST_F(StepsTest, ASecretStepIsMarked) {
   desk_.SpecText(
       "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: s}}\npods:\n" +

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "providers/base/encoding.h"
 #include "state/jump_host.h"
 
 namespace podctl {
@@ -87,6 +89,28 @@ TEST(WayInTest, AsksForAllAttributesOnlyWhereNamesAreNeeded) {
   EXPECT_EQ(AttributesQuery(ssh), "");
   const auto names = VmNamesOf({{{"guestInventory", "hostname", "a"}}, {{"hostkeys", "x", "b"}}});
   EXPECT_EQ(names, (std::map<int, std::string>{{0, "a"}}));
+}
+
+// Workers write them, and a known_hosts file that podctl writes is read by ssh.
+TEST(WayInTest, AHostKeyIsOneKeyOfItsType) {
+  using namespace std::string_literals;
+  const std::string blob = Base64Encode("\0\0\0\x0bssh-ed25519\0\0\0\x20"s + std::string(32, 'k'));
+  const auto keys = [](const std::string& type, const std::string& value) {
+    return HostKeysOf({{{"hostkeys", type, value}}});
+  };
+  EXPECT_EQ(keys("ssh-ed25519", blob).at(0), std::vector<HostKeyText>{"ssh-ed25519 " + blob});
+  EXPECT_EQ(keys("ssh-ed25519", blob + "\n").size(), 1U);
+  for (const std::string& odd :
+       {blob + "\nworker-1 ssh-ed25519 " + blob, blob + " comment", "AAAA"s, "x"s, ""s,
+        Base64Encode("\0\0\0\x07ssh-rsa\0\0\0\x01k"s)}) {
+    EXPECT_TRUE(keys("ssh-ed25519", odd).empty()) << odd;
+  }
+  EXPECT_TRUE(keys("* ssh-ed25519", blob).empty());
+  EXPECT_TRUE(keys("ssh-rsa", blob).empty());
+  // An older state may hold one.
+  PodRecord record;
+  record.host_keys[0] = {"ssh-ed25519 " + blob + "\nevil ssh-ed25519 " + blob};
+  EXPECT_TRUE(PublishedNode(Value::EmptyMap(), &record)["sshHostKeys"].AsList()[0].is_null());
 }
 
 TEST(JumpHostTest, TakesOneHostWithUserAndPort) {

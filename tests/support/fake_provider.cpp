@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "providers/base/encoding.h"
+
 namespace podctl::testing {
 namespace {
 
@@ -382,8 +384,11 @@ Result<std::vector<WorkerAttributes>> FakeProvider::GetGuestAttributes(
   std::vector<WorkerAttributes> workers(it->second["networkEndpoints"].AsList().size());
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {
     if (!options_.host_keys || !wanted) continue;
+    using namespace std::string_literals;
+    std::string key = fmt::format("{}/{}", name.node, worker);
+    key.resize(32);
     workers[worker].push_back(
-        {"hostkeys", "ssh-ed25519", fmt::format("AAAAC3NzaC1lZDI1NTE5/{}/{}", name.node, worker)});
+        {"hostkeys", "ssh-ed25519", Base64Encode("\0\0\0\x0bssh-ed25519\0\0\0\x20"s + key)});
   }
   return workers;
 }

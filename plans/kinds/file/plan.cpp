@@ -71,9 +71,8 @@ class FileJudge {
   Verdict JudgeDeclared() {
     file_ = *it_.declared->wanted.As<FileSpec>();
     content_ = RenderText(file_.content, it_.nodes);
-    if (const std::string dangling = FindDangling(file_.content, it_.nodes); !dangling.empty()) {
-      Refuse(fmt::format("{} refers to `{}`, which is not there", it_.address, dangling),
-             "`podctl state show` of what it refers to shows what there is.");
+    if (const auto unusable = FindUnusable(file_.content, it_.nodes)) {
+      Refuse(fmt::format("{} refers to {}", it_.address, unusable->words), unusable->hint);
     }
     if (record_ != nullptr && record_->path != file_.written) {
       PlanMove();

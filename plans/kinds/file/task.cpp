@@ -114,11 +114,11 @@ class FileTask final : public AskingTask {
   Need Write() {
     auto content = RenderText(file_.content, context_.Lookup());
     if (!content) {
-      const std::string dangling = FindDangling(file_.content, context_.Lookup());
+      const auto unusable = FindUnusable(file_.content, context_.Lookup());
       return Failed(MakeError(
           ErrorCode::kFailedPrecondition,
-          dangling.empty() ? fmt::format("what {} refers to is not known", address_)
-                           : fmt::format("it refers to `{}`, which is not there", dangling),
+          unusable ? "it refers to " + unusable->words
+                   : fmt::format("what {} refers to is not known", address_),
           "The file is as it was. `podctl state show` of what it refers to shows what there is."));
     }
     if (const FileRecord* rival = Rival(AbsolutePath(file_.path))) {

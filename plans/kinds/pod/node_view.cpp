@@ -1,8 +1,15 @@
 #include "plans/kinds/pod/node_view.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/way_in.h"
+#include "providers/base/encoding.h"
+#include "providers/base/foreign_text.h"
+#include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
 #include "providers/os/this_process.h"
 #include "providers/slices.h"
@@ -103,8 +110,26 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
 
 namespace {
 
+// "ssh-ed25519 AAAA…": two words, and the second the base64 of a key of the first's type (RFC 4253,
+// section 6.6). More is not for known_hosts to hold: workers write these texts.
+bool IsHostKeyText(const HostKeyText& text) {
+  const auto words = Split(text, " ");
+  if (words.size() != 2 || words[0].empty() || HoldsControls(text)) return false;
+  const std::string_view plain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+  if (words[1].find_first_not_of(plain) != std::string_view::npos) return false;
+  const auto blob = Base64Decode(words[1]);
+  const std::string type(words[0]);
+  constexpr std::size_t kLength = 4;  // bytes of a length on the wire, the highest first
+  if (!blob || blob->size() <= kLength + type.size()) return false;
+  const std::string begin{'\0', '\0', '\0', static_cast<char>(type.size())};
+  return blob->starts_with(begin + type);
+}
+
 // The one that an ssh client would ask for first.
-std::string FirstOf(const std::vector<HostKeyText>& keys) {
+std::string FirstOf(std::vector<HostKeyText> keys) {
+  // A state of an earlier podctl may hold any text.
+  std::erase_if(keys, [](const HostKeyText& key) { return !IsHostKeyText(key); });
   for (const std::string_view kind : {"ssh-ed25519 ", "ecdsa-"}) {
     for (const HostKeyText& key : keys) {
       if (key.starts_with(kind)) return key;
@@ -133,7 +158,8 @@ std::map<int, std::vector<HostKeyText>> HostKeysOf(const std::vector<WorkerAttri
   for (std::size_t i = 0; i < workers.size(); ++i) {
     for (const GuestAttribute& attribute : workers[i]) {
       if (attribute.space != "hostkeys" || attribute.value.empty()) continue;
-      keys[static_cast<int>(i)].push_back(attribute.key + " " + attribute.value);
+      std::string key = fmt::format("{} {}", attribute.key, TrimBlanks(attribute.value));
+      if (IsHostKeyText(key)) keys[static_cast<int>(i)].push_back(std::move(key));
     }
   }
   return keys;

@@ -37,7 +37,8 @@ Value ObservedFacts(const Value& node);
 // name is taken, as ssh and gcloud do.
 std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecord& record);
 
-// Host keys of `hostkeys/` guest attributes in known_hosts form, by worker.
+// Host keys of `hostkeys/` guest attributes in known_hosts form, by worker. What is no key of the
+// type that it is called is left out: workers write these, and other programs read them.
 std::map<int, std::vector<HostKeyText>> HostKeysOf(const std::vector<WorkerAttributes>& workers);
 
 // What references to the pod are read from: its node, and of each worker whose host key is known

@@ -186,6 +186,7 @@ class PodPlan final : public KindPlan {
     change->payload = Pack({.wanted = std::move(settled), .node = name});
     // Of the change itself: a replacement that is made first gets a node id of its own at the end.
     const PodSpec& pod = AsPod(*change)->wanted;
+    RefuseReferences(pod, change->address);
     if (record == nullptr) {
       PlanNew(pod, change);
     } else {
@@ -205,6 +206,17 @@ class PodPlan final : public KindPlan {
                                   node,
                                   IsReplace(*change),
                                   FlagsThatChange(change->attributes)};
+  }
+
+  // To values that may not stand in a field: others write them.
+  void RefuseReferences(const PodSpec& pod, const Address& address) {
+    auto unusable = FindUnusableIn(pod.node, it_.nodes);
+    for (const auto& [key, entry] : pod.metadata) {
+      if (!unusable || unusable->missing) unusable = FindUnusable(entry.text, it_.nodes);
+    }
+    if (!unusable || unusable->missing) return;
+    Refuse(pod.place, address, fmt::format("{} refers to {}", address, unusable->words),
+           unusable->hint);
   }
 
   std::string UnderWay() const {

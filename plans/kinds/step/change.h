@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct StepChange {
   bool sensitive = false;                    // script and env are never shown
   // In place of `workers` and `selected`, where the spec names slices and the pod is not there yet.
   std::string workers_by_slice = {};
+  // What its references stand for, as far as it was known when the plan was made, by how they are
+  // written: for who reads the plan. Of a sensitive step, nothing.
+  std::optional<std::map<std::string, std::string>> known = {};
   int per_slice = 0;   // workers of each slice of a multislice that is there, else 0
   NodeName node = {};  // of its pod
 };
@@ -53,6 +57,6 @@ void Members(A& archive, S& step) {
 }
 
 PODCTL_MEMBERS(StepChange, step, files_digest, workers, selected, expected_workers, sensitive,
-               workers_by_slice, per_slice, node)
+               workers_by_slice, known, per_slice, node)
 
 }  // namespace podctl

@@ -65,7 +65,16 @@ class StepPlan final : public KindPlan {
   const PodSpec& Pod() const { return pod_->change.As<PodChange>()->wanted; }
   int Slices() const { return NameOf(Pod()).slices; }
 
-  void Refuse(std::string summary) { verdict_.refusals.push_back({.summary = std::move(summary)}); }
+  void Refuse(std::string summary, std::string detail = {}) {
+    verdict_.refusals.push_back({.summary = std::move(summary), .detail = std::move(detail)});
+  }
+
+  void NoteKnown(StepChange* run) const {
+    if (run->sensitive) return;
+    auto known = KnownReferences(run->step.script, it_.nodes);
+    for (const auto& [name, text] : run->step.env) known.merge(KnownReferences(text, it_.nodes));
+    if (!known.empty()) run->known = std::move(known);
+  }
 
   void PlanSpec(const StepSpec& step) {
     StepChange run;
@@ -80,6 +89,12 @@ class StepPlan final : public KindPlan {
     run.files_digest = step.files_digest;
     run.sensitive = step.sensitive;
     run.selected = step.workers;
+    if (const auto unusable = FindUnusableOf(run.step, it_.nodes); unusable && !unusable->missing) {
+      return Refuse(
+          fmt::format("step `{}` of pod `{}` refers to {}", step.name, Pod().name, unusable->words),
+          unusable->hint);
+    }
+    NoteKnown(&run);
     if (!step.workers_by_slice.empty()) {
       if (!ResolveSlices(step, &run)) return;
     } else if (pod_->seen != nullptr) {
@@ -264,6 +279,14 @@ std::unique_ptr<KindPlan> BeginStepPlan(const Kind& kind, const PlanQuestion& qu
   return std::make_unique<StepPlan>(kind, question);
 }
 
+std::optional<UnusableReference> FindUnusableOf(const Step& step, const ReferenceLookup& lookup) {
+  for (const auto& [name, text] : step.env) {
+    if (auto found = FindUnusable(text, lookup)) return found;
+  }
+  if (step.kind != Step::Kind::kScript) return std::nullopt;
+  return FindUnusable(step.script, lookup, ReferenceUse::kShellText);
+}
+
 std::optional<RenderedStep> RenderStep(const Step& step, const std::string& files_digest,
                                        const ReferenceLookup& lookup) {
   RenderedStep rendered{step, {}};
@@ -287,7 +310,7 @@ std::optional<RenderedStep> RenderStep(const Step& step, const std::string& file
     rendered.digest = Sha256Hex("request-xrt\n" + step.script);
     return rendered;
   }
-  auto script = RenderText(step.script, lookup);
+  auto script = RenderText(step.script, lookup, ReferenceUse::kShellText);
   if (!script) return std::nullopt;
   rendered.step.script = *script;
   Value content = Value::EmptyMap();

@@ -28,6 +28,9 @@ struct RenderedStep {
 std::optional<RenderedStep> RenderStep(const Step& step, const std::string& files_digest,
                                        const ReferenceLookup& lookup);
 
+// Why not, where what it refers to is known.
+std::optional<UnusableReference> FindUnusableOf(const Step& step, const ReferenceLookup& lookup);
+
 // ---- What a step looks like as a resource of terraform's JSON. Pure.
 
 // Of what the state remembers.

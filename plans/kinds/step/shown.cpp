@@ -1,6 +1,7 @@
 // Declared in plan.h.
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -148,6 +149,10 @@ std::vector<std::string> BodyOfScript(const StepChange& run, const std::string& 
   for (const auto& [name, value] : run.step.env) {
     body.push_back(fmt::format("with {}={}", name,
                                run.sensitive ? "(sensitive value)" : ShortJson(Value(value))));
+  }
+  for (const auto& [reference, value] : run.known.value_or(std::map<std::string, std::string>{})) {
+    if (run.sensitive) break;
+    body.push_back(fmt::format("where {} is {}", reference, ShortJson(Value(value))));
   }
   if (run.sensitive) body.emplace_back("| (sensitive script)");
   return body;

@@ -76,8 +76,11 @@ class StepTask final : public AskingTask {
   Need Run() {
     auto rendered = RenderStep(run_.step, run_.files_digest, context_.Lookup());
     if (!rendered) {
+      const auto unusable = FindUnusableOf(run_.step, context_.Lookup());
       return Failed(MakeError(ErrorCode::kFailedPrecondition,
-                              "the step refers to something that is not known"));
+                              unusable ? "the step refers to " + unusable->words
+                                       : "the step refers to something that is not known",
+                              unusable ? unusable->hint : ""));
     }
     digest_ = rendered->digest;
     rendered->step.mark = fmt::format("{}/{}", context_.journal.state().lineage, address_);

@@ -147,11 +147,11 @@ Verdict JudgeTraining(const Kind& kind, const Judged& it) {
   }
   const auto& job = *it.declared->wanted.As<TrainingJobSpec>();
   for (const std::string& arg : job.args) {
-    const std::string dangling = FindDangling(arg, it.nodes);
-    if (dangling.empty()) continue;
+    const auto unusable = FindUnusable(arg, it.nodes);
+    if (!unusable) continue;
     Diagnostic refusal;
-    refusal.summary = fmt::format("{} refers to `{}`, which is not there", it.address, dangling);
-    refusal.detail = "`podctl state show` of what it refers to shows what there is.";
+    refusal.summary = fmt::format("{} refers to {}", it.address, unusable->words);
+    refusal.detail = unusable->hint;
     verdict.refusals.push_back(std::move(refusal));
   }
   verdict.change.payload = it.declared->wanted;

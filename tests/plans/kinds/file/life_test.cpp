@@ -303,6 +303,37 @@ TEST(FileRaceTest, NoMomentIsShortEnough) {
   std::filesystem::remove_all(base);
 }
 
+// A line of its own in a known_hosts or an ssh_config.
+TEST_F(FileTest, WhatOthersWroteBeginsNoLineOfItsOwn) {
+  const auto pod = [](const std::string& description) {
+    return Desk::Pod("a", "    description: \"" + description + "\"\n");
+  };
+  const std::string entry = Entry("hosts", "# ${pod.a.description}\\n");
+  Files(entry, pod("x\\n ProxyCommand y"));
+  EXPECT_EQ(OnlyFailure(desk_.Apply()).message,
+            "it refers to `${pod.a.description}`, which holds the control character \\x0a (at byte "
+            "1)");
+  for (const std::string odd : {"\\e[31m", "a\\tb", "\\u202e", "\\u0085"}) {
+    Files(entry, pod(odd));
+    EXPECT_THAT(Refusal(), HasSubstr("file.hosts refers to `${pod.a.description}`, which holds the "
+                                     "control character \\"))
+        << odd;
+  }
+  EXPECT_EQ(Text(), "(none)");
+  Files(entry, pod("plain – text"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "# plain – text\n");
+  // Nor does what the service calls an address.
+  Files(Entry("hosts", "${pod.a.networkEndpoints[1].accessConfig.externalIp}"),
+        pod("plain – text"));
+  desk_.Edit("a", [](Value& node) {
+    Value::List endpoints = node["networkEndpoints"].AsList();
+    endpoints[1].SetPath("accessConfig.externalIp", "-oProxyCommand=x");
+    node.Set("networkEndpoints", Value(std::move(endpoints)));
+  });
+  EXPECT_THAT(Refusal(), HasSubstr("which is no IP address: -oProxyCommand=x"));
+}
+
 TEST_F(FileTest, GoesWithItsEntryUnlessSomethingElseIsThere) {
   Hosts("one\\n");
   desk_.ApplyAll();
