@@ -31,6 +31,8 @@ set -- $stat
 shift 19
 echo "$$ $1 $(cat /proc/sys/kernel/random/boot_id)" >"$job/pid.new" && mv "$job/pid.new" "$job/pid"
 . "$job/environment"
+# What it says may be secret, and whoever runs the job has it now.
+command -p rm -f "$job/environment"
 export PODCTL_JOB="${job##*/}"
 trap : TERM INT HUP QUIT
 "${SHELL:-/bin/sh}" "$job/command" </dev/null >"$job/log" 2>&1 &
@@ -71,6 +73,9 @@ if [ -d "$job" ]; then
   if [ $state = running ]; then cat >/dev/null; tell "$job"; exit 91; fi
 fi
 rm -rf "$new"
+# What came over may be secret: it stays only where it becomes a job.
+trap "rm -rf \"\$new\"" EXIT
+trap "exit 1" HUP INT TERM
 mkdir "$new" || exit 1
 echo "podctl-run staged" >&2
 cat >"$new/input" || exit 1
@@ -105,7 +110,11 @@ if ! as_service; then
 fi
 i=0
 while [ ! -s "$job/pid" ]; do
-  [ $i -lt 100 ] || { echo "its supervisor did not come up" >&2; exit 1; }
+  if [ $i -ge 100 ]; then
+    rm -f "$job/environment"
+    echo "its supervisor did not come up" >&2
+    exit 1
+  fi
   sleep 0.1
   i=$((i+1))
 done
@@ -169,6 +178,8 @@ if [ -d "$job" ] && sound "$job"; then
     [ -n "$whole" ] && [ "${found:-0}" -gt 0 ] && [ ! -s "$job/exit" ] && ! is_alive "$job" &&
       echo "137 $(date +%s)" >"$job/exit"
   fi
+  # Of one that never started.
+  is_alive "$job" || rm -f "$job/environment"
   tell "$job"
 fi
 echo end

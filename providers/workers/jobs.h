@@ -4,7 +4,8 @@
 // A job is a folder on the worker, ~/.podctl/jobs/HOSTNAME/NAME, readable by its user only (a home
 // folder may be that of several workers):
 //   run          the run it belongs to: the same on all workers that were started together
-//   command      the text that is run, by the user's login shell; environment: what is set for it
+//   command      the text that is run, by the user's login shell; environment: what is set for it,
+//                until it has started
 //   started      seconds since 1970
 //   pid          of its supervisor, which leads its process group; its start; the machine's boot
 //   log          what it wrote, standard error included

@@ -151,6 +151,39 @@ TEST_F(JobsTest, KeepsTheVariablesOutOfTheProcessList) {
             std::filesystem::perms::none);
 }
 
+// The disk of a worker may be kept, and be imaged, long after the job.
+TEST_F(JobsTest, LeavesNoVariableOnTheWorker) {
+  const auto found = [&] {
+    std::string files;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(worker_.home() + "/.podctl")) {
+      if (!entry.is_regular_file()) continue;
+      if (ReadAll(entry.path()).find("TOKEN='swordfish") == std::string::npos &&
+          ReadAll(entry.path()).find("TOKEN=swordfish") == std::string::npos) {
+        continue;
+      }
+      files += entry.path().filename().string() + " ";
+    }
+    return files;
+  };
+  JobStart job = Job("[ \"$TOKEN\" = swordfish ] && touch up; sleep 600");
+  job.environment["TOKEN"] = "swordfish";
+  EXPECT_TRUE(Start(job).result.ok());
+  Await(worker_.home() + "/up");
+  EXPECT_EQ(found(), "") << "while it runs";
+  Kill("train", 1);
+  EXPECT_EQ(found(), "");
+  // Of one that is not to begin after all.
+  job.run = "aaaa-2";
+  worker_.Run(StartCommand(job), StartInput(job));
+  EXPECT_EQ(found(), "");
+  // Of one that never came to read it.
+  WriteAll(Folder() + "/environment", "export TOKEN=swordfish\n");
+  std::filesystem::remove(Folder() + "/exit");
+  Kill("train", 1);
+  EXPECT_EQ(found(), "");
+}
+
 TEST_F(JobsTest, LivesOnWhenTheConnectionIsKilled) {
   EXPECT_TRUE(Start(Job("while [ ! -e go ]; do sleep 0.05; done; echo done")).result.ok());
   worker_.server().KillSessions();
