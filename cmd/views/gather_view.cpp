@@ -47,7 +47,7 @@ class GroupWriter {
   }
   void Output(Place place, char mark) {
     ssh::LineSplitter lines;
-    const auto write = [&](std::string_view line) { Line(fmt::format("  {} ", mark), line); };
+    const auto write = [&](std::string_view line, bool) { Line(fmt::format("  {} ", mark), line); };
     const auto read = store_.Read(place, [&](std::string_view piece) {
       lines.Add(piece, write);
       return !ended_ && streams_.out;

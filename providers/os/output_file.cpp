@@ -33,19 +33,14 @@ Error NameError(std::string_view verb, const std::string& path, int error) {
   return made;
 }
 
-enum class Start { kAnew, kAtEnd };
-
 // What has the name already may have been put there by somebody else: only a file of its own is
 // written to, and a named pipe without a reader holds nobody up (O_NONBLOCK).
-Result<void> Write(const std::string& path, std::string_view bytes, Start start, unsigned mode) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-  Descriptor file = Open(path, kFlags, mode);
+Result<void> WriteAtEnd(const std::string& path, std::string_view bytes) {
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  Descriptor file = Open(path, kFlags);
   if (!file.ok()) return SystemError("write", path, errno);
   if (auto regular = CheckRegular(file.get(), path); !regular) return regular;
   if (auto single = CheckSingleName(file.get(), path); !single) return single;
-  if (start == Start::kAnew && Uninterrupted([&] { return ftruncate(file.get(), 0); }) != 0) {
-    return SystemError("write", path, errno);
-  }
   if (const int error = WriteAll(file.get(), bytes); error != 0) {
     return SystemError("write", path, error);
   }
@@ -64,10 +59,6 @@ Result<void> CheckFolder(const std::string& path) {
 }
 
 }  // namespace
-
-Result<void> WriteToFile(const std::string& path, std::string_view bytes, bool anew) {
-  return Write(path, bytes, anew ? Start::kAnew : Start::kAtEnd, 0666);
-}
 
 std::optional<FileIdentity> IdentityOf(const std::string& path) {
   struct stat there {};
@@ -117,7 +108,7 @@ PartialFile::~PartialFile() {
 }
 
 Result<void> PartialFile::Write(std::string_view bytes) {
-  return podctl::Write(beside_, bytes, Start::kAtEnd, 0600);
+  return WriteAtEnd(beside_, bytes);
 }
 
 Result<void> PartialFile::Keep() {

@@ -13,11 +13,6 @@
 
 namespace podctl {
 
-// Writes at the end of `path`, or with `anew` in place of what it holds; makes it where there is
-// none. A link, symbolic or hard, and what is no file are refused. kIo when not everything was
-// written (a full disk).
-Result<void> WriteToFile(const std::string& path, std::string_view bytes, bool anew);
-
 // The errors of what follows: kIo when this machine is at its end (a full disk), anything else when
 // only this name cannot be written: it is too long, or something else is in its way.
 

@@ -228,15 +228,19 @@ std::vector<WorkerResult> Deliver(Outbox& outbox, std::size_t jobs, Observer& ob
     auto& pair = splitters[job];
     if (turn.trouble) observer.OnTryAgain(job, turn.trouble);
     for (const Phase phase : turn.phases) observer.OnPhase(job, phase);
+    const auto tell = [&](Stream stream) {
+      return [&, stream](std::string_view line, bool ends) {
+        if (!ends) observer.OnOpenLine(job, stream);
+        observer.OnLine(job, stream, line);
+      };
+    };
     Outbox::Unpack(turn.output, [&](Stream stream, std::string_view bytes) {
       if (as_bytes) return observer.OnBytes(job, stream, bytes);
-      pair[static_cast<std::size_t>(stream)].Add(
-          bytes, [&](std::string_view line) { observer.OnLine(job, stream, line); });
+      pair[static_cast<std::size_t>(stream)].Add(bytes, tell(stream));
     });
     if (turn.result == nullptr) continue;
     for (const Stream stream : {Stream::kOut, Stream::kErr}) {
-      pair[static_cast<std::size_t>(stream)].Finish(
-          [&](std::string_view line) { observer.OnLine(job, stream, line); });
+      pair[static_cast<std::size_t>(stream)].Finish(tell(stream));
     }
     results[job] = std::move(*turn.result);
     observer.OnResult(job, results[job]);

@@ -162,6 +162,9 @@ class Observer {
   // One line without its newline; a line longer than 64 KiB comes in pieces. A last line without a
   // newline is delivered too.
   virtual void OnLine(std::size_t job, Stream stream, std::string_view line) = 0;
+  // The next one of that job and stream is such a piece, but not the last one of its line, or a
+  // last line without a newline.
+  virtual void OnOpenLine(std::size_t, Stream) {}
   // Whether the output is wanted as it comes, in pieces of any length, in place of lines.
   virtual bool TakesBytes() const { return false; }
   virtual void OnBytes(std::size_t, Stream, std::string_view) {}

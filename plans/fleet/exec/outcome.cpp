@@ -109,7 +109,8 @@ Result<KeptOutputs> KeptOutputs::Open(const std::vector<ssh::Job>& jobs, FileSys
   if (!wishes.folder.empty()) {
     auto folder = OutputFolder::Open(
         jobs, files, wishes.folder,
-        wishes.replace ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse);
+        wishes.replace ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse,
+        wishes.below);
     if (!folder) return folder.error();
     kept.folder_ = *std::move(folder);
   }

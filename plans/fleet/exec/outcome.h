@@ -82,8 +82,9 @@ class KeptOutputs {
  public:
   struct Wishes {
     bool gather = false;
-    std::string folder;    // empty: no files
-    bool replace = false;  // the files that are there; else that is kAlreadyExists
+    std::string folder;      // empty: no files
+    bool replace = false;    // the files that are there; else that is kAlreadyExists
+    std::string below = {};  // the folder in `folder`; empty: that itself
   };
   // `jobs` and `files` are lent. `scratch`: a folder for what is too much for the memory.
   static Result<KeptOutputs> Open(const std::vector<ssh::Job>& jobs, FileSystem& files,

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "providers/base/text.h"
 #include "providers/os/file_system.h"
-#include "providers/os/output_file.h"
 
 namespace podctl {
 namespace {
@@ -148,8 +148,8 @@ constexpr std::size_t kPendingOfAll = std::size_t{8} << 20;    // bytes
 
 }  // namespace
 
-OutputFolder::OutputFolder(const std::vector<ssh::Job>& jobs, FileSystem& files, std::string path)
-    : files_(files), path_(std::move(path)) {
+OutputFolder::OutputFolder(const std::vector<ssh::Job>& jobs, std::unique_ptr<HeldFolder> folder)
+    : folder_(std::move(folder)) {
   for (const ssh::Job& job : jobs) {
     const std::string name = fmt::format("{}-{}", job.worker.pod, job.worker.index);
     workers_.push_back({{name + ".out", {}, false}, {name + ".err", {}, false}});
@@ -158,20 +158,22 @@ OutputFolder::OutputFolder(const std::vector<ssh::Job>& jobs, FileSystem& files,
 
 Result<std::unique_ptr<OutputFolder>> OutputFolder::Open(const std::vector<ssh::Job>& jobs,
                                                          FileSystem& files, const std::string& path,
-                                                         Found found) {
-  if (auto made = files.MakeFolders(path); !made) return made.error();
+                                                         Found found, const std::string& below) {
+  auto folder = files.HoldFolder(path, below, true);
+  if (!folder) return folder.error();
   // Where it was made just now, its name is to last as well; what that says is told by the saves.
-  static_cast<void>(files.SyncFolder(FolderOf(path)).has_value());
-  const auto names = files.List(path);
+  static_cast<void>(files.SyncFolder(below.empty() ? FolderOf(path) : path).has_value());
+  const auto names = (*folder)->List();
   if (!names) return names.error();
   if (found == Found::kRefuse && !names->empty()) {
     return MakeError(
         ErrorCode::kAlreadyExists,
-        fmt::format("the folder {} holds something already ({})", path, names->front()),
+        fmt::format("the folder {} holds something already ({})",
+                    below.empty() ? path : path + "/" + below, VisibleControls(names->front())),
         "Name a new or empty folder, or give `--overwrite` to replace the results "
         "that are there.");
   }
-  return std::unique_ptr<OutputFolder>(new OutputFolder(jobs, files, path));
+  return std::unique_ptr<OutputFolder>(new OutputFolder(jobs, *std::move(folder)));
 }
 
 void OutputFolder::Fail(const Error& error) {
@@ -179,7 +181,7 @@ void OutputFolder::Fail(const Error& error) {
 }
 
 void OutputFolder::Write(File& file) {
-  const auto written = WriteToFile(path_ + "/" + file.name, file.pending, !file.made);
+  const auto written = folder_->Append(file.name, file.pending, !file.made);
   if (!written) Fail(written.error());
   file.made = true;
   pending_ -= file.pending.size();
@@ -224,7 +226,7 @@ void OutputFolder::Name(std::size_t job, WorkerEntry& entry) const {
 }
 
 void OutputFolder::Save(const ExecRecord& record) {
-  const auto saved = ReplaceDurably(files_, RecordPath(path_), ExecRecordText(record), 0666);
+  const auto saved = ReplaceDurably(*folder_, kRecord, ExecRecordText(record), 0666);
   if (!saved) Fail(saved.error());
 }
 

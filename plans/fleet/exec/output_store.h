@@ -132,11 +132,12 @@ class OutputFolder final : public OutputSink {
  public:
   enum class Found { kRefuse, kReplace };  // what to do about results that are there already
 
-  // Makes the folder. kAlreadyExists for one that holds anything, unless it is to be replaced: then
-  // the files of these jobs and results.json are, and others stay. `jobs` and `files` are lent.
+  // Makes the folder `path`, or `below` in it, which is no link. kAlreadyExists for one that holds
+  // anything, unless it is to be replaced: then the files of these jobs and results.json are, and
+  // others stay. `jobs` are lent.
   static Result<std::unique_ptr<OutputFolder>> Open(const std::vector<ssh::Job>& jobs,
                                                     FileSystem& files, const std::string& path,
-                                                    Found found);
+                                                    Found found, const std::string& below = {});
 
   void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override;
   void OnEnd(std::size_t job, const ssh::WorkerResult& result) override;
@@ -147,7 +148,8 @@ class OutputFolder final : public OutputSink {
   // Replaces results.json.
   void Save(const ExecRecord& record);
 
-  static std::string RecordPath(const std::string& folder) { return folder + "/results.json"; }
+  static constexpr const char* kRecord = "results.json";
+  static std::string RecordPath(const std::string& folder) { return folder + "/" + kRecord; }
 
  private:
   struct File {
@@ -160,13 +162,12 @@ class OutputFolder final : public OutputSink {
     File err;
   };
 
-  OutputFolder(const std::vector<ssh::Job>& jobs, FileSystem& files, std::string path);
+  OutputFolder(const std::vector<ssh::Job>& jobs, std::unique_ptr<HeldFolder> folder);
   void Write(File& file);
   void WriteAll();
   void Fail(const Error& error);
 
-  FileSystem& files_;  // of results.json
-  const std::string path_;
+  const std::unique_ptr<HeldFolder> folder_;
   std::vector<Worker> workers_;
   std::size_t pending_ = 0;  // bytes, of all files
   std::optional<Error> trouble_;

@@ -46,12 +46,15 @@ class Supervisor final : public ssh::Observer {
   }
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
+    const bool open = std::exchange(open_, false);
     if (IsForUs(job, stream, line)) {
       watcher_.OnOwnLine(line);
-    } else {
-      watcher_.Commands().OnLine(job, stream, line);
+      return;
     }
+    if (open) watcher_.Commands().OnOpenLine(job, stream);
+    watcher_.Commands().OnLine(job, stream, line);
   }
+  void OnOpenLine(std::size_t, ssh::Stream) override { open_ = true; }
   void OnPhase(std::size_t job, ssh::Phase phase) override {
     watcher_.Commands().OnPhase(job, phase);
   }
@@ -176,6 +179,7 @@ class Supervisor final : public ssh::Observer {
 
   const AttemptPlan& plan_;
   AttemptWatcher& watcher_;
+  bool open_ = false;  // the next line has no newline
   StartGate& gate_;
   Clock& clock_;
   std::stop_source& stop_;

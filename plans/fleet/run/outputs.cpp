@@ -2,12 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
+
+#include "plans/fleet/exec/output_store.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
 
 constexpr std::chrono::seconds kSavePace{5};
+
+std::string RestartName(int restart) {
+  return fmt::format("restart-{}", restart);
+}
+
+// "research-3.out", as OutputFolder names them.
+bool IsOutputName(std::string_view name) {
+  if (!name.ends_with(".out") && !name.ends_with(".err")) return false;
+  name.remove_suffix(4);
+  const auto dash = name.rfind('-');
+  return dash != std::string_view::npos && dash > 0 &&
+         ParseNumber<unsigned>(name.substr(dash + 1)).has_value();
+}
 
 }  // namespace
 
@@ -17,12 +34,40 @@ Result<void> RunOutputs::Prepare() {
       wishes_.overwrite ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse;
   const auto opened = OutputFolder::Open({}, files_, wishes_.folder, found);
   if (!opened) return opened.error();
+  return wishes_.overwrite ? RemoveRestarts() : Result<void>();
+}
+
+// Those that podctl wrote, as their results.json says; another folder of that name is in the way of
+// a restart, if there is one.
+Result<void> RunOutputs::RemoveRestarts() {
+  constexpr std::uint64_t kMostRecord = std::uint64_t{64} << 20;
+  const auto whole = files_.HoldFolder(wishes_.folder, "", false);
+  if (!whole) return whole.error();
+  const auto names = (*whole)->List();
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    constexpr std::string_view kBegin = "restart-";
+    const auto number = name.starts_with(kBegin)
+                            ? ParseNumber<int>(std::string_view(name).substr(kBegin.size()))
+                            : std::nullopt;
+    if (!number || name != RestartName(*number)) continue;
+    const auto folder = files_.HoldFolder(wishes_.folder, name, false);
+    if (!folder) return folder.error();
+    const auto text = (*folder)->Read(OutputFolder::kRecord, kMostRecord);
+    const auto inside = (*folder)->List();
+    if (!text || !ParseExecRecord(text->bytes) || !inside) continue;
+    for (const std::string& file : *inside) {
+      if (!IsOutputName(file) && file != OutputFolder::kRecord) continue;
+      if (auto removed = (*folder)->Remove(file); !removed) return removed;
+    }
+    // Where something else is in it, it stays.
+    static_cast<void>((*whole)->RemoveFolder(name).has_value());
+  }
   return {};
 }
 
-std::string RunOutputs::FolderOfStart() const {
-  if (wishes_.folder.empty() || starts_ == 1) return wishes_.folder;
-  return fmt::format("{}/restart-{}", wishes_.folder, starts_ - 1);
+std::string RunOutputs::BelowOfStart() const {
+  return starts_ == 1 ? std::string() : RestartName(starts_ - 1);
 }
 
 void RunOutputs::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) {
@@ -35,9 +80,11 @@ void RunOutputs::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& un
     record_ = about_;
     record_.started = FormatTimestamp(clock_.Now());
     for (const ssh::Job& job : jobs) record_.workers.push_back(job.worker.index);
-    // Prepare has looked whether anything is in the way.
-    auto kept =
-        KeptOutputs::Open(jobs_, files_, {wishes_.gather, FolderOfStart(), true}, wishes_.scratch);
+    sizes_.assign(jobs.size(), {});
+    // Prepare has looked whether anything is in the way of the first one.
+    const bool replaces = wishes_.overwrite || starts_ == 1;
+    auto kept = KeptOutputs::Open(
+        jobs_, files_, {wishes_.gather, wishes_.folder, replaces, BelowOfStart()}, wishes_.scratch);
     if (kept) {
       kept_ = *std::move(kept);
     } else if (!trouble_) {
@@ -48,14 +95,25 @@ void RunOutputs::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& un
   watcher_.OnBegin(jobs, unheard);
 }
 
+void RunOutputs::OnOpenLine(std::size_t job, ssh::Stream stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    sizes_[job].open[static_cast<std::size_t>(stream)] = true;
+  }
+  watcher_.OnOpenLine(job, stream);
+}
+
 void RunOutputs::OnLine(std::size_t job, ssh::Stream stream, std::string_view line) {
   {
     const std::lock_guard lock(mutex_);
+    const auto of = static_cast<std::size_t>(stream);
+    const bool open = std::exchange(sizes_[job].open[of], false);
+    sizes_[job].bytes[of] += line.size() + (open ? 0 : 1);
     const bool gathered = !wishes_.gathered || wishes_.gathered->contains(jobs_[job].worker.index);
     const auto keep = [&](OutputSink* sink) {
       if (sink == nullptr) return;
       sink->OnBytes(job, stream, line);
-      sink->OnBytes(job, stream, "\n");
+      if (!open) sink->OnBytes(job, stream, "\n");
     };
     if (kept_ && gathered) keep(kept_->gatherer());
     if (kept_) keep(kept_->folder());
@@ -69,6 +127,9 @@ void RunOutputs::OnResult(std::size_t job, const ssh::WorkerResult& result) {
     const int worker = jobs_[job].worker.index;
     WorkerEntry& entry = record_.results[worker];
     entry = EntryOf(result);
+    // Lines that were for podctl are in no file.
+    entry.out_bytes = sizes_[job].bytes[static_cast<std::size_t>(ssh::Stream::kOut)];
+    entry.err_bytes = sizes_[job].bytes[static_cast<std::size_t>(ssh::Stream::kErr)];
     changed_ = true;
     const bool gathered = !wishes_.gathered || wishes_.gathered->contains(worker);
     if (kept_ && kept_->gatherer() != nullptr && gathered) kept_->gatherer()->OnEnd(job, result);

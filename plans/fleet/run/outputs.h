@@ -1,12 +1,13 @@
 // What the workers of a job write, kept beside what is shown of it: gathered, in files, or both, in
 // the ways of `podctl exec`. Each start of the job is kept by itself. Line by line, without the
-// lines that are for podctl.
+// lines that are for podctl; a newline stands in a file where the worker wrote one.
 //
 // Stands between who runs a job and who watches it. Thread safe, as an ExecWatcher has to be.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -27,7 +28,7 @@ class RunOutputs final : public ExecWatcher {
  public:
   struct Wishes {
     bool gather = false;
-    std::string folder;  // empty: none. That of a restart is "restart-1" in it
+    std::string folder;  // empty: none. That of a restart is "restart-1" in it, and no link
     bool overwrite = false;
     std::optional<std::set<int>> gathered;  // the outputs of these workers alone; nullopt: of all
     std::string scratch;                    // a folder for what is too much for the memory
@@ -41,11 +42,13 @@ class RunOutputs final : public ExecWatcher {
         wishes_(std::move(wishes)),
         about_(std::move(about)) {}
 
-  // Makes the folder. kAlreadyExists where it holds anything that may not be replaced.
+  // Makes the folder. kAlreadyExists where it holds anything that may not be replaced; what is to
+  // be replaced of the restarts of an earlier run goes, so that nobody takes it for this run's.
   Result<void> Prepare();
 
   void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override;
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override;
+  void OnOpenLine(std::size_t job, ssh::Stream stream) override;
   void OnPhase(std::size_t job, ssh::Phase phase) override { watcher_.OnPhase(job, phase); }
   void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
     watcher_.OnTryAgain(job, why);
@@ -60,8 +63,14 @@ class RunOutputs final : public ExecWatcher {
   const std::optional<Error>& trouble() const { return trouble_; }
 
  private:
-  std::string FolderOfStart() const;
+  std::string BelowOfStart() const;
+  Result<void> RemoveRestarts();
   void Save();
+
+  struct Kept {
+    std::uint64_t bytes[2] = {0, 0};  // by ssh::Stream: what its files hold
+    bool open[2] = {false, false};    // the next line has no newline
+  };
 
   ExecWatcher& watcher_;
   FileSystem& files_;
@@ -70,6 +79,7 @@ class RunOutputs final : public ExecWatcher {
   const ExecRecord about_;
   std::mutex mutex_;  // of what follows, while a start goes on
   int starts_ = 0;
+  std::vector<Kept> sizes_;     // of the jobs
   std::vector<ssh::Job> jobs_;  // as the sinks know them; whoever runs them may be done with his
   std::optional<KeptOutputs> kept_;
   ExecRecord record_;

@@ -128,6 +128,61 @@ TEST_F(RunOutputsTest, ARestartHasAFolderOfItsOwn) {
   EXPECT_THAT(outputs.kept()->gatherer()->Groups(), SizeIs(2)) << "of the last start";
 }
 
+TEST_F(RunOutputsTest, ARestartIsWrittenThroughNoLink) {
+  wishes_.folder = Dir();
+  RunOutputs& outputs = Open();
+  ASSERT_TRUE(outputs.Prepare());
+  std::filesystem::create_directories(folder_ + "/theirs");
+  std::filesystem::create_directory_symlink(folder_ + "/theirs", Dir("/restart-1"));
+  Start("first");
+  Start("second");
+  EXPECT_TRUE(outputs.trouble());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/theirs"));
+  wishes_.overwrite = true;
+  EXPECT_FALSE(Open().Prepare());
+}
+
+// Else they look like those of the new run.
+TEST_F(RunOutputsTest, RestartsOfAnEarlierRunGoWithIt) {
+  wishes_.folder = Dir();
+  ASSERT_TRUE(Open().Prepare());
+  Start("first");
+  Start("second");
+  Start("third");
+  std::ofstream(Dir("/restart-2/notes.txt")) << "mine";
+  std::filesystem::create_directories(Dir("/restart-9"));
+  std::ofstream(Dir("/restart-9/research-0.out")) << "of nobody's run";
+  wishes_.overwrite = true;
+  ASSERT_TRUE(Open().Prepare());
+  EXPECT_FALSE(std::filesystem::exists(Dir("/restart-1")));
+  EXPECT_FALSE(std::filesystem::exists(Dir("/restart-2/results.json")));
+  EXPECT_FALSE(std::filesystem::exists(Dir("/restart-2/research-0.out")));
+  EXPECT_EQ(ReadWhole(Dir("/restart-2/notes.txt")), "mine");
+  EXPECT_EQ(ReadWhole(Dir("/restart-9/research-0.out")), "of nobody's run");
+}
+
+TEST_F(RunOutputsTest, TheFilesHoldTheBytesAsTheyCame) {
+  wishes_.folder = Dir();
+  RunOutputs& outputs = Open();
+  ASSERT_TRUE(outputs.Prepare());
+  const std::string piece(std::size_t{64} << 10, 'x');
+  outputs.OnBegin(jobs_, unheard_);
+  outputs.OnOpenLine(0, Stream::kOut);
+  outputs.OnLine(0, Stream::kOut, piece);
+  outputs.OnLine(0, Stream::kOut, "end");
+  outputs.OnOpenLine(0, Stream::kOut);
+  outputs.OnLine(0, Stream::kOut, "no newline");
+  auto result = FakeWorkers::Exit(0);
+  result.bytes_err = 18;  // of a line that was for podctl
+  outputs.OnResult(0, result);
+  outputs.OnEnd();
+  EXPECT_EQ(ReadWhole(Dir("/research-0.out")), piece + "end\nno newline");
+  const auto record = LoadExecRecord(files_, Dir());
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->results.at(0).out_bytes, piece.size() + 14);
+  EXPECT_EQ(record->results.at(0).err_bytes, 0U);
+}
+
 TEST_F(RunOutputsTest, AFolderThatHoldsSomethingIsRefusedBeforeTheStart) {
   wishes_.folder = Dir();
   ASSERT_TRUE(Open().Prepare());

@@ -169,7 +169,10 @@ TEST(LineSplitterTest, CutsAtNewlinesHoweverTheBytesArrive) {
   for (std::size_t step = 1; step <= text.size(); ++step) {
     LineSplitter splitter;
     std::vector<std::string> lines;
-    const auto take = [&](std::string_view line) { lines.emplace_back(line); };
+    const auto take = [&](std::string_view line, bool ends) {
+      EXPECT_EQ(ends, line != "last");
+      lines.emplace_back(line);
+    };
     for (std::size_t at = 0; at < text.size(); at += step) {
       splitter.Add(std::string_view(text).substr(at, step), take);
     }
@@ -181,12 +184,17 @@ TEST(LineSplitterTest, CutsAtNewlinesHoweverTheBytesArrive) {
 TEST(LineSplitterTest, ALineOfJustTheLimitIsOnePiece) {
   LineSplitter splitter;
   std::vector<std::size_t> sizes;
-  const auto take = [&](std::string_view line) { sizes.push_back(line.size()); };
+  std::string ended;
+  const auto take = [&](std::string_view line, bool ends) {
+    sizes.push_back(line.size());
+    ended += ends ? 'y' : 'n';
+  };
   splitter.Add(std::string(LineSplitter::kLongestLine, 'x') + "\n", take);
   splitter.Add(std::string(LineSplitter::kLongestLine + 1, 'x') + "\n", take);
   splitter.Finish(take);
   EXPECT_EQ(sizes,
             (std::vector<std::size_t>{LineSplitter::kLongestLine, LineSplitter::kLongestLine, 1}));
+  EXPECT_EQ(ended, "yny");
 }
 
 }  // namespace
