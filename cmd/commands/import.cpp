@@ -16,6 +16,7 @@
 #include "cmd/reporter.h"
 #include "cmd/views/documents.h"
 #include "cmd/wiring.h"
+#include "plans/kinds/pod/import.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/session/import_all.h"
@@ -36,6 +37,14 @@ std::vector<std::string> NotesOn(const Imported& done) {
     notes.push_back(
         "There is no node yet: the next apply waits for it, as for one that podctl "
         "asked for.");
+  }
+  if (const auto strange = StrangeMetadata(done.node); !strange.empty()) {
+    std::vector<std::string> names;
+    for (const std::string& key : strange) names.push_back(VisibleControls(key));
+    notes.push_back(fmt::format(
+        "The API shows no text for the metadata {}: podctl leaves that alone, and the spec lacks "
+        "it.",
+        Join(names, ", ")));
   }
   if (IsTerminalState(state)) {
     notes.push_back(fmt::format("The node is {}: the next plan replaces it.", state));

@@ -118,6 +118,9 @@ class Importer {
   }
 
   bool OpenState() {
+    if (const auto free = target_.CheckFree(wishes_.state.For(target_.spec())); !free) {
+      return Fail(free.error());
+    }
     edit_.emplace(doors_.open_store(wishes_.state.For(target_.spec())), random_);
     const auto note = edit_->Lock(wishes_.lock, doors_.stop);
     if (!note) return Fail(note.error());

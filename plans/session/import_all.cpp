@@ -88,7 +88,32 @@ class Inventory {
     for (const auto& [key, request] : requests_) AddWaiting(key, request);
     std::sort(found.begin(), found.end(),
               [](const Found& a, const Found& b) { return a.name < b.name; });
+    LeaveNamesakes();
     return {};
+  }
+
+  // Of one name there can be one pod. A node that is there comes before requests for it; of several
+  // nodes, or several requests, nobody can say which is meant.
+  void LeaveNamesakes() {
+    std::vector<Found> kept;
+    for (auto first = found.begin(); first != found.end();) {
+      const auto last = std::find_if(first, found.end(),
+                                     [&](const Found& one) { return one.name != first->name; });
+      const auto nodes = std::count_if(first, last, [](const Found& one) { return !one.waits; });
+      for (auto one = first; one != last; ++one) {
+        if (last - first == 1 || (nodes == 1 && !one->waits)) {
+          kept.push_back(std::move(*one));
+        } else {
+          left.push_back({ResourceOf(*one), nodes > 1 && !one->waits
+                                                ? "the service lists another node of that name"
+                                            : nodes > 0 ? "it asks for a node that is there already"
+                                                        : "another queued resource asks for the "
+                                                          "same node"});
+        }
+      }
+      first = last;
+    }
+    found = std::move(kept);
   }
 
   using Key = std::pair<std::string, std::string>;  // zone, id
@@ -240,6 +265,9 @@ class AllImporter {
   }
 
   bool OpenState() {
+    if (const auto free = target_.CheckFree(wishes_.state.For(target_.spec())); !free) {
+      return Fail(free.error());
+    }
     edit_.emplace(doors_.open_store(wishes_.state.For(target_.spec())), random_);
     const auto note = edit_->Lock(wishes_.lock, doors_.stop);
     if (!note) return Fail(note.error());
@@ -324,6 +352,7 @@ class AllImporter {
       auto text = target_.TextOf(drafts_);
       if (!text) return Fail(text.error());
       all_.text = std::move(*text);
+      if (all_.text.size() > kMostSpecBytes) return FailAsTooLarge();
       if (!LoadDrafts()) return false;
       again = false;
       for (std::size_t i = 0; i < of_.size(); ++i) {
@@ -331,6 +360,21 @@ class AllImporter {
       }
     }
     return true;
+  }
+
+  bool FailAsTooLarge() {
+    constexpr double kMebibyte = 1 << 20;
+    const bool many_zones = all_.survey.zone == "-";
+    return Fail(MakeError(
+        ErrorCode::kResourceExhausted,
+        fmt::format("the spec of {} has {:.1f} MiB, and one file may have {:.0f} MiB",
+                    Plural(drafts_.size(), "pod"),
+                    static_cast<double>(all_.text.size()) / kMebibyte,
+                    static_cast<double>(kMostSpecBytes) / kMebibyte),
+        many_zones ? "Import zone by zone, each into a file of its own: podctl import --all --zone "
+                     "ZONE --write-spec ZONE.yaml"
+                   : "Import some one by one into another file: podctl import ADDRESS ID "
+                     "--write-spec FILE. `--all` then passes over them."));
   }
 
   void DraftAll() {
@@ -350,7 +394,7 @@ class AllImporter {
   bool Loads(const std::vector<PodDraft>& drafts) const {
     if (drafts.empty()) return true;
     const auto text = target_.TextOf(drafts);
-    if (!text) return true;
+    if (!text || text->size() > kMostSpecBytes) return true;
     Diagnostics diagnostics;
     static_cast<void>(target_.Try(*text, diagnostics));
     return !diagnostics.has_errors();

@@ -21,6 +21,7 @@
 #include "plans/kinds/step/record.h"
 #include "plans/session/due_jobs.h"
 #include "plans/session/secrets.h"
+#include "plans/session/temporary.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/runtime_flags.h"
@@ -442,59 +443,18 @@ std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPla
   return choice.given ? choice.likely : PathFrom(StartOf(files, saved), saved.state_path);
 }
 
-namespace {
-
-// A plan is written beside its place, and then renamed. The name says whose file that is: of a run
-// of this machine, by its number, and a proof that only podctl writes, with the state's key where
-// there is a state (a plan of the first apply has none, and its name proves no more than that
-// podctl's rule made it).
-std::string TemporaryName(const std::string& path, const std::string& run, const std::string& key) {
-  constexpr std::size_t kLongest = 128;  // of the 255 that a name may have
-  constexpr std::size_t kProofDigits = 32;
-  std::string name = path.substr(path.rfind('/') + 1);
-  const std::string proof =
-      HmacSha256Hex(key, fmt::format("temporary plan\n{}\n{}\n{}", HostName(), name, run));
-  if (name.size() > kLongest) name = Sha256Hex(name);
-  return fmt::format(".{}.{}.{}.podctl-tmp", name, run, proof.substr(0, kProofDigits));
-}
-
-// What runs that were killed left beside `path`: of a run of this machine that has ended, as the
-// name proves. Best effort: it only takes room.
-void RemoveLeftovers(FileSystem& files, const std::string& path,
-                     const std::vector<std::string>& keys) {
-  const std::string folder = FolderOf(path);
-  const auto names = files.List(folder);
-  if (!names) return;
-  for (const std::string& name : *names) {
-    if (!name.starts_with('.') || !name.ends_with(".podctl-tmp")) continue;
-    const auto parts = Split(name, ".");
-    if (parts.size() < 5) continue;
-    const std::string run(parts[parts.size() - 3]);
-    const bool own = std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
-      return name == TemporaryName(path, run, key);
-    });
-    const auto pid = ParseNumber<int>(std::string_view(run).substr(0, run.find('-')));
-    if (!own || !pid) continue;
-    const std::string left = folder + "/" + name;
-    const auto info = files.Stat(left);
-    if (!info || info->kind != FileInfo::Kind::kFile) continue;
-    // It still writes, perhaps.
-    if (ProcessRanAt(*pid, FormatTimestamp(info->modified))) continue;
-    static_cast<void>(files.Remove(left));
-  }
-}
-
-}  // namespace
+// With the state's key where there is a state; a plan of the first apply has none.
+constexpr std::string_view kTemporaryPlan = "temporary plan";
 
 Result<void> SavePlan(const PlanRun& run, const std::string& path, const SaveWishes& wishes,
                       FileSystem& files, Clock& clock, Random& random) {
   if (auto free = CheckTarget(files, path, wishes.load.kinds); !free) return free;
   SavedPlan made = MakeSavedPlan(run, wishes, clock, random);
   const std::string key = made.prior ? run.stored.digest_key : std::string();
-  RemoveLeftovers(files, path, {key, ""});
+  RemoveTemporaries(files, path, kTemporaryPlan, {key, ""});
   const std::string temporary =
       FolderOf(path) + "/" +
-      TemporaryName(path, fmt::format("{}-{}", ProcessId(), random.Uuid()), key);
+      TemporaryName(path, kTemporaryPlan, fmt::format("{}-{}", ProcessId(), random.Uuid()), key);
   if (made.prior) {
     if (auto sealed = SealPlan(run.stored.digest_key, &made); !sealed) return sealed;
   }

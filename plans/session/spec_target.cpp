@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "plans/session/temporary.h"
 #include "plans/spec/spec_editor.h"
 #include "providers/base/text.h"
 #include "providers/os/this_process.h"
@@ -13,12 +16,24 @@
 namespace podctl {
 namespace {
 
-constexpr std::uint64_t kMostSpecBytes = 4 << 20;
+constexpr std::string_view kTemporary = "temporary spec";
 constexpr const char* kPrintedSpec = "the printed spec";  // its name in messages
 
 std::string WithoutDotSlash(std::string path) {
   while (path.starts_with("./") && path.size() > 2) path = path.substr(2);
   return path;
+}
+
+Error NoPlace(const std::string& file, std::string_view what) {
+  return MakeError(ErrorCode::kInvalidArgument, fmt::format("{} is {}", file, what),
+                   "name another file for the spec");
+}
+
+// A document of podctl's own that the text is; "": none. JSON is YAML, too.
+std::string KeptIn(const std::string& text) {
+  if (!text.starts_with('{')) return {};
+  if (text.find("\"podctl plan\"") != std::string::npos) return "a saved plan";
+  return text.find("\"lineage\"") != std::string::npos ? "a state of podctl" : "";
 }
 
 // What all of them say; "" where they differ.
@@ -65,11 +80,32 @@ bool SpecTarget::ReadFile() {
   auto text = entry_.files.Read(file_, kMostSpecBytes);
   if (text) {
     before_ = std::move(*text);
-  } else if (text.error().code != ErrorCode::kNotFound) {
-    error_ = text.error();
-    return false;
+    const std::string what = KeptIn(*before_);
+    if (!what.empty()) error_ = NoPlace(file_, what);
+    return what.empty();
   }
-  return true;
+  if (text.error().code == ErrorCode::kNotFound) return true;
+  error_ = text.error();
+  return false;
+}
+
+Result<void> SpecTarget::CheckFree(const std::string& state) const {
+  if (file_.empty()) return {};
+  const auto end_of = [&](const std::string& path) {
+    const auto end = entry_.files.FollowLinks(path);
+    std::error_code error;
+    const auto absolute = std::filesystem::absolute(end ? *end : path, error);
+    return error ? path : absolute.lexically_normal().string();
+  };
+  const std::string path = end_of(file_);
+  const std::string kept = end_of(state);
+  const bool beside = path.starts_with(kept + ".") || path.starts_with(kept + "/");
+  const bool by_name = path.find("/podctl.state.json") != std::string::npos;
+  if (path == kept || beside || by_name) {
+    return NoPlace(file_,
+                   "podctl's own: the state, its lock and its history are no place for a spec");
+  }
+  return {};
 }
 
 void SpecTarget::Place(const std::vector<NodeName>& names, std::vector<PodDraft>* drafts) {
@@ -108,30 +144,36 @@ Spec SpecTarget::Try(const std::string& text, Diagnostics& diagnostics) const {
 
 Result<void> SpecTarget::Write(const std::string& text) const {
   if (file_.empty()) return {};
-  constexpr unsigned kMode = 0644;
-  if (!before_) return entry_.files.WriteNew(file_, text, kMode);
+  const auto path = entry_.files.FollowLinks(file_);
+  if (!path) return path.error();
+  if (!before_) return Replace(text, file_);
   const auto now = entry_.files.Read(file_, kMostSpecBytes);
   if (!now || *now != *before_) {
     return MakeError(ErrorCode::kAborted,
                      fmt::format("{} was changed by somebody else meanwhile", file_),
                      "run the import again");
   }
-  return Replace(text);
+  return Replace(text, *path);
 }
 
-Result<void> SpecTarget::Replace(const std::string& text) const {
+Result<void> SpecTarget::Replace(const std::string& text, const std::string& path) const {
+  constexpr unsigned kMode = 0644;
   FileSystem& files = entry_.files;
-  auto path = files.FollowLinks(file_);
-  if (!path) return path.error();
-  auto info = files.Stat(*path);
-  if (!info) return info.error();
-  const std::string temporary = fmt::format("{}.{}.tmp", *path, ProcessId());
-  if (auto written = files.WriteNew(temporary, text, info->mode); !written) return written;
-  if (auto renamed = files.Rename(temporary, *path); !renamed) {
-    static_cast<void>(files.Remove(temporary));
-    return renamed;
+  const auto info = files.Stat(path);
+  if (before_ && !info) return info.error();
+  RemoveTemporaries(files, path, kTemporary, {""});
+  const std::string temporary =
+      FolderOf(path) + "/" + TemporaryName(path, kTemporary, std::to_string(ProcessId()), "");
+  static_cast<void>(files.Remove(temporary));  // of a dead run with our number
+  auto done = files.WriteNew(temporary, text, info ? info->mode : kMode);
+  if (done && before_) {
+    done = files.SetMode(temporary, info->mode);
+    files.TakeOwner(temporary, path);
   }
-  return files.SyncFolder(FolderOf(*path));
+  if (done) done = before_ ? files.Rename(temporary, path) : files.RenameToNew(temporary, path);
+  if (done) return files.SyncFolder(FolderOf(path));
+  static_cast<void>(files.Remove(temporary));
+  return done;
 }
 
 }  // namespace podctl

@@ -14,6 +14,8 @@
 
 namespace podctl {
 
+inline constexpr std::size_t kMostSpecBytes = std::size_t{4} << 20;  // as whoever reads one takes
+
 class SpecTarget {
  public:
   // `entry` is lent. `file`: --write-spec; empty: the text is printed.
@@ -35,14 +37,18 @@ class SpecTarget {
   Result<std::string> TextOf(const std::vector<PodDraft>& drafts) const;
   // The spec as it is with that text. Usable only without errors.
   Spec Try(const std::string& text, Diagnostics& diagnostics) const;
-  // kAborted where somebody else has changed the file since it was read. Nothing where the text is
-  // to be printed.
+  // Whether the file may be written: the state, what podctl keeps beside it, and a saved plan are
+  // no place for a spec. kInvalidArgument.
+  Result<void> CheckFree(const std::string& state) const;
+  // Written beside its place, and then put there: it is whole at any moment, and keeps its mode and
+  // its owner. kAborted where somebody else has changed the file since it was read. Nothing where
+  // the text is to be printed.
   Result<void> Write(const std::string& text) const;
 
  private:
   bool ReadFile();
   bool IsMissing(const std::string& path) const;
-  Result<void> Replace(const std::string& text) const;
+  Result<void> Replace(const std::string& text, const std::string& path) const;
 
   const EntryDoors& entry_;
   LoadOptions load_;  // its paths empty: there is no spec yet

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
+#include <utility>
 
 #include "plans/spec/references.h"
 #include "plans/spec/yaml_strictness.h"
@@ -42,6 +44,43 @@ bool IsPlainText(std::string_view text) {
   return true;
 }
 
+// What stands raw in JSON and is no printable character to YAML (1.2, 5.1), or ends a line in it
+// (1.1, 4.1.4, as libyaml has it): DEL, the C1 controls, the line separators, two that are none.
+// And what nobody sees who reviews a spec, or what shows it in another order than it is read: the
+// format characters (Unicode, general category Cf).
+bool IsOdd(char32_t code) {
+  constexpr std::pair<char32_t, char32_t> kRanges[] = {
+      {0x7F, 0x9F},     {0xAD, 0xAD},     {0x600, 0x605},     {0x61C, 0x61C},    {0x6DD, 0x6DD},
+      {0x70F, 0x70F},   {0x180E, 0x180E}, {0x200B, 0x200F},   {0x2028, 0x202E},  {0x2060, 0x206F},
+      {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFF}, {0x1D173, 0x1D17A}, {0xE0000, 0xE007F}};
+  return std::any_of(std::begin(kRanges), std::end(kRanges), [code](const auto& range) {
+    return code >= range.first && code <= range.second;
+  });
+}
+
+// As YAML's double quotes have it.
+std::string EscapedOdd(char32_t code) {
+  constexpr char32_t kMostShort = 0xFFFF;
+  return code > kMostShort ? fmt::format("\\U{:08x}", static_cast<unsigned>(code))
+                           : fmt::format("\\u{:04x}", static_cast<unsigned>(code));
+}
+
+std::string WithoutOdd(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size();) {
+    const Character character = CharacterAt(text, at);
+    plain += character.valid && IsOdd(character.code)
+                 ? EscapedOdd(character.code)
+                 : std::string(text.substr(at, character.size));
+    at += character.size;
+  }
+  return plain;
+}
+
+bool HoldsOdd(std::string_view text) {
+  return WithoutOdd(text) != text;
+}
+
 // Whether the lines can stand as they are below a `|`: no control characters (a CR would become a
 // newline), no line of blanks alone (its blanks would be lost), nothing that looks like
 // indentation.
@@ -49,10 +88,7 @@ bool IsBlockText(std::string_view text) {
   if (text.find('\n') == std::string_view::npos || text.ends_with("\n\n")) return false;
   if (text.front() == ' ' || text.front() == '\t' || text.front() == '\n') return false;
   if (text.find('\r') != std::string_view::npos) return false;
-  // The line separators of Unicode, and the byte order mark (YAML 1.2, 5.2 and 5.4).
-  for (const char* odd : {"\xE2\x80\xA8", "\xE2\x80\xA9", "\xEF\xBB\xBF"}) {
-    if (text.find(odd) != std::string_view::npos) return false;
-  }
+  if (HoldsOdd(text)) return false;
   const std::vector<std::string> lines = SplitLines(text);
   return std::none_of(lines.begin(), lines.end(), [](const std::string& line) {
     return VisibleControls(line) != line || (!line.empty() && TrimBlanks(line).empty());
@@ -69,25 +105,9 @@ std::string Block(std::string_view text, std::size_t indent) {
   return block;
 }
 
-// What stands raw in JSON and is no printable character to YAML (1.2, 5.1), or ends a line in it
-// (1.1, 4.1.4, as libyaml has it): DEL, the C1 controls, the line separators, two that are none.
-bool IsOdd(char32_t code) {
-  return (code >= 0x7F && code <= 0x9F) || code == 0x2028 || code == 0x2029 || code == 0xFFFE ||
-         code == 0xFFFF;
-}
-
 // In double quotes: a JSON string is one (YAML 1.2, 1.3), but for what IsOdd names.
 std::string Quoted(std::string_view text) {
-  const std::string json = ToJson(Value(text));
-  std::string quoted;
-  for (std::size_t at = 0; at < json.size();) {
-    const Character character = CharacterAt(json, at);
-    quoted += IsOdd(character.code)
-                  ? fmt::format("\\u{:04x}", static_cast<unsigned>(character.code))
-                  : json.substr(at, character.size);
-    at += character.size;
-  }
-  return quoted;
+  return WithoutOdd(ToJson(Value(text)));
 }
 
 bool IsEmpty(const Value& value) {
@@ -122,7 +142,7 @@ void YamlText::Line(const std::string& text) {
 }
 
 void YamlText::Comment(std::string_view text) {
-  for (const std::string& line : SplitLines(text)) Line("# " + VisibleControls(line));
+  for (const std::string& line : SplitLines(text)) Line("# " + WithoutOdd(VisibleControls(line)));
 }
 
 std::string YamlText::Scalar(const Value& value) const {

@@ -88,6 +88,9 @@ class Drafter {
   // What of a field's value is worth saying; null for nothing.
   Value Kept(const Field& field, const Value& value) {
     if (field.type == FieldType::kStringMap) return Labels(value);
+    // The API has broken its own types: nothing is known of the value.
+    if (field.type == FieldType::kString && !value.is_string()) return {};
+    if (field.type == FieldType::kBool && !value.is_bool()) return {};
     if (field.type == FieldType::kMessageList) return Messages(field, value);
     if (field.type == FieldType::kInt || field.type == FieldType::kInt64) {
       return Value(value.AsInt());
@@ -120,7 +123,8 @@ class Drafter {
   static Value Labels(const Value& value) {
     Value labels = Value::EmptyMap();
     for (const auto& [key, label] : value.AsMap()) {
-      if (!key.starts_with(kServiceLabels) && key != kLineageLabel) labels.Set(key, label);
+      const bool ours = key.starts_with(kServiceLabels) || key == kLineageLabel;
+      if (!ours && label.is_string()) labels.Set(key, label);
     }
     return labels;
   }
@@ -257,7 +261,9 @@ PodDraft DraftOf(const std::string& pod, const NodeName& name, const Value& node
   draft.node = drafter.Fields();
   draft.alpha = drafter.alpha();
   std::vector<std::string> others;
+  const std::vector<std::string> strange = StrangeMetadata(node);
   for (const auto& [key, value] : node["metadata"].AsMap()) {
+    if (!value.is_string()) continue;
     if (key == kRuntimeVariablesKey) {
       if (auto runtime = SplitRuntimeVariables(value.AsString())) {
         draft.runtime = std::move(*runtime);
@@ -274,7 +280,20 @@ PodDraft DraftOf(const std::string& pod, const NodeName& name, const Value& node
     draft.comments.push_back(fmt::format(
         "Metadata that podctl leaves alone unless it is written here: {}.", Join(others, ", ")));
   }
+  if (!strange.empty()) {
+    draft.comments.push_back(
+        fmt::format("Metadata of which the API shows no text, and which podctl leaves alone: {}.",
+                    Join(strange, ", ")));
+  }
   return draft;
+}
+
+std::vector<std::string> StrangeMetadata(const Value& node) {
+  std::vector<std::string> strange;
+  for (const auto& [key, value] : node["metadata"].AsMap()) {
+    if (!value.is_string()) strange.push_back(key);
+  }
+  return strange;
 }
 
 bool Insist(const PodSpec& pod, const Value& node, PodDraft* draft) {

@@ -28,6 +28,10 @@ Result<NodeName> NodeNameFromId(std::string_view id, const NodeName& otherwise);
 // of the other entries stand in a comment, for their values may be secret.
 PodDraft DraftOf(const std::string& pod, const NodeName& name, const Value& node);
 
+// Entries of the metadata that are no texts, which the API does not promise: what they are on the
+// node is not known, so no spec says them.
+std::vector<std::string> StrangeMetadata(const Value& node);
+
 // Settles what the spec around the draft (its `defaults`) would change on the node: where the pod
 // can say otherwise, the draft does. `pod` is the draft as loaded within its spec. Returns whether
 // the draft is another one now.

@@ -6,6 +6,7 @@
 
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/session/import_all.h"
+#include "plans/session/temporary.h"
 #include "providers/slices.h"
 #include "tests/plans/session/session_desk.h"
 
@@ -161,6 +162,47 @@ TEST_F(ImportSession, WhatItsOwnStateMadeIsNoOthers) {
   wishes_.address = "pod.b";
   wishes_.id = "ours";
   EXPECT_EQ(Done().made_with, "");
+}
+
+TEST_F(ImportSession, WritesOverNothingOfPodctlsOwn) {
+  const std::string state = kStatePath;
+  files.SetFile("/project/reviewed.plan", "{\"kind\": \"podctl plan\"}");
+  for (const std::string& path :
+       {state, state + ".lock", state + ".history/x", state + ".backup",
+        std::string("/project/reviewed.plan"), std::string("/project/sub/podctl.state.json")}) {
+    wishes_.write_spec = path;
+    const auto before = files.FileText(path);
+    EXPECT_THAT(Refused().message,
+                ::testing::AnyOf(HasSubstr("is podctl's own"), HasSubstr("is a saved plan")))
+        << path;
+    EXPECT_EQ(files.FileText(path), before);
+  }
+}
+
+TEST_F(ImportSession, WhatAKilledRunLeftGoes) {
+  wishes_.write_spec = "/project/podctl.yaml";
+  const std::string dead =
+      "/project/" + TemporaryName("/project/podctl.yaml", "temporary spec", "999999999", "");
+  files.SetFile(dead, "pods:");
+  files.SetFile("/project/podctl.yaml.1.tmp", "somebody's");
+  Done();
+  EXPECT_FALSE(files.FileText(dead));
+  EXPECT_EQ(files.FileText("/project/podctl.yaml.1.tmp"), "somebody's");
+  EXPECT_TRUE(files.FileText("/project/podctl.yaml"));
+}
+
+TEST_F(ImportSession, MetadataThatIsNoTextIsLeftAlone) {
+  Value node = Value::EmptyMap();
+  node.Set("acceleratorType", "v3-32");
+  node.Set("runtimeVersion", "tpu-vm-tf-2.11.0-pod");
+  node.SetPath("metadata.startup-script", 5);
+  node.Set("description", 7);
+  cloud.PutNode(Desk::Name("made-by-hand"), node);
+  const Imported done = Done();
+  EXPECT_THAT(done.text, ::testing::Not(HasSubstr("startup-script:")));
+  EXPECT_THAT(done.text, HasSubstr("no text, and which podctl leaves alone: startup-script"));
+  EXPECT_THAT(done.text, ::testing::Not(HasSubstr("description")));
+  EXPECT_THAT(done.differs, IsEmpty());
 }
 
 TEST_F(ImportSession, AnAddressThatIsNoneIsHelped) {
@@ -349,6 +391,29 @@ TEST_F(ImportAllSession, ANodeThatNoSpecDescribesKeepsNobodyFromTheOthers) {
   EXPECT_THAT(InState(), ElementsAre("pod.usual"));
   EXPECT_THAT(Left(all.survey), ElementsAre("strange: podctl cannot write a spec that matches it"));
   EXPECT_THAT(told, IsEmpty());
+}
+
+TEST_F(ImportAllSession, NamesakesKeepNobodyFromTheOthers) {
+  Put(kEurope, "good");
+  Put(kEurope, "here");
+  cloud.queue.capacity = false;
+  for (const char* id : {"q1", "q2"}) Ask(id, Value::Map{{"nodeId", "late"}});
+  const ImportedAll all = Run();
+  EXPECT_THAT(Addresses(all.survey), ElementsAre("pod.good", "pod.here"));
+  EXPECT_THAT(Left(all.survey), ElementsAre("q1: another queued resource asks for the same node",
+                                            "q2: another queued resource asks for the same node"));
+  EXPECT_EQ(all.done.size(), 2U);
+}
+
+TEST_F(ImportAllSession, WhatIsTooLargeForOneFileSaysHowToSplitIt) {
+  Value node = Node();
+  node.SetPath("metadata.startup-script", std::string(200'000, 'x'));
+  for (int i = 0; i < 22; ++i) cloud.PutNode({"p", kEurope, "n" + std::to_string(i)}, node);
+  auto made = ImportAll(ToPlan(), clock, random, wishes_, *this);
+  const auto* none = std::get_if<NoImport>(&made);
+  ASSERT_TRUE(none != nullptr && none->error);
+  EXPECT_THAT(none->error->message, HasSubstr("the spec of 22 pods has 4.2 MiB"));
+  EXPECT_THAT(none->error->hint, HasSubstr("--zone ZONE"));
 }
 
 TEST_F(ImportAllSession, NothingIsDoneWithoutApproval) {

@@ -119,6 +119,18 @@ TEST(SpecWriter, QuotesWhatIsNotJustText) {
   EXPECT_EQ(YamlScalar("a\nb", 0), "\"a\\nb\"") << "a key stands on one line";
 }
 
+// Who reviews the file sees what it holds.
+TEST(SpecWriter, EscapesWhatNobodySees) {
+  EXPECT_EQ(YamlScalar("a\u202eb", 4), R"("a\u202eb")");
+  EXPECT_EQ(YamlScalar("\u2066\ufeff\u200b", 4), R"("\u2066\ufeff\u200b")");
+  EXPECT_EQ(YamlScalar("one\nt\u2067wo\n", 4), R"("one\nt\u2067wo\n")");
+  EXPECT_EQ(YamlScalar("one\nt\u00adwo\n", 4), R"("one\nt\u00adwo\n")");
+  EXPECT_EQ(YamlScalar("\U000E0041", 4), R"("\U000e0041")");
+  YamlText text;
+  text.Comment("\ufeffx\u202ey");
+  EXPECT_EQ(text.text(), "# \\ufeffx\\u202ey\n");
+}
+
 // load(write(x)) == x, for texts that are hard on YAML, on templates, and on shells.
 TEST(SpecWriter, LoadsAsItWasMeant) {
   std::mt19937 random(20261120);
