@@ -262,7 +262,11 @@ class Completer {
                               : world().Local(folder.empty() ? "." : folder);
     const bool hidden = path.substr(folder.size()).starts_with('.');
     for (const std::string& name : names) {
-      if (hidden || !name.starts_with('.')) Add(head + name);
+      // A line of its own would be another name, and what drives a terminal is no word to offer.
+      if (HoldsControls(name)) continue;
+      // Another program than this one would take it for a flag.
+      const bool like_flag = name.starts_with('-') && path.empty();
+      if (hidden || !name.starts_with('.')) Add(head + (like_flag ? "./" : "") + name);
     }
   }
 

@@ -149,8 +149,7 @@ std::vector<std::string> ListOnWorker(ssh::Transport& transport, WorkerAccess wo
   worker.trust_first_use = false;
   ssh::Job job;
   job.worker = std::move(worker);
-  job.command = fmt::format("cd -- {} && LC_ALL=C ls -1ApL 2>/dev/null | head -n 1000",
-                            folder.empty() ? "." : tar::ShellWord(folder, false));
+  job.command = tar::ListCommand(folder);
   job.ending = "exit 0";
   ssh::Limits limits;
   limits.connect = limits.first_byte = limits.handshake = limits.auth = limits.command = kPatience;

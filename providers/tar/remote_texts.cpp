@@ -175,4 +175,19 @@ std::string UnpackCommand(const std::string& destination, bool into, const std::
   return InPlainShell(Put(kUnpack, {mark, ShellWord(path, false), whole ? "1" : "0"}));
 }
 
+std::string ListCommand(const std::string& folder) {
+  // Not ls: of a name with a newline it makes two.
+  return InPlainShell(fmt::format(R"sh(LC_ALL=C; export LC_ALL
+cd -- {} || exit 0
+for name in * .[!.]* ..?*; do
+  case $name in *[[:cntrl:]]*) continue ;; esac
+  if [ -d "$name" ]; then
+    printf "%s/\n" "$name"
+  elif [ -e "$name" ]; then
+    printf "%s\n" "$name"
+  fi
+done | head -n 1000)sh",
+                                  folder.empty() ? "." : ShellWord(folder, false)));
+}
+
 }  // namespace podctl::tar

@@ -31,6 +31,10 @@ std::string MatchPattern(std::string_view name);
 inline constexpr int kNothingToPack = 66;  // EX_NOINPUT of <sysexits.h>
 std::string PackCommand(const std::vector<std::string>& paths);
 
+// The names in a folder ("": the home folder), a line each, folders with a `/` at their end; at
+// most a thousand, and none with a control character, which a line could not tell.
+std::string ListCommand(const std::string& folder);
+
 // Unpacks a tar archive from standard input. A `destination` that is a folder, or ends in "/", or
 // with `into`, takes the archive's entries; else the one entry gets the name `destination`, whose
 // folder must be there. Nothing is replaced before the archive is unpacked as a whole beside it.

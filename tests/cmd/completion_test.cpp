@@ -40,7 +40,7 @@ class FakeWorld final : public CompletionWorld {
   }
   std::vector<std::string> Local(const std::string& folder) override {
     if (folder == "src/") return {"a b.py", "main.py"};
-    return {".git/", "research.txt", "src/"};
+    return {"-rf", ".git/", "new\nline", "research.txt", "src/"};
   }
   std::vector<std::string> Remote(const std::string& pod, const std::string& workers,
                                   const std::string& folder) override {
@@ -123,6 +123,9 @@ TEST(Completion, PathsHereAndOnWorkers) {
   EXPECT_THAT(Complete({"cp", "re"}), ElementsAre("research:", "research.txt"));
   EXPECT_THAT(Complete({"cp", "src/m"}), ElementsAre("src/main.py"));
   EXPECT_THAT(Complete({"cp", "."}), ElementsAre(".git/"));
+  EXPECT_THAT(Complete({"cp", "a", ""}),
+              ElementsAre("other:", "research:", "./-rf", "research.txt", "src/"))
+      << "no other program takes it for flags; and a name with a newline is none";
   EXPECT_THAT(Complete({"cp", "~/"}), ElementsAre("(files)"));
   EXPECT_THAT(Complete({"cp", "research:~/l"}), ElementsAre("research:~/logs/"));
   EXPECT_THAT(

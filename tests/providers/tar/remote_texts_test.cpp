@@ -59,6 +59,18 @@ class RemoteTextsTest : public ::testing::Test {
   TempFolder folder_;
 };
 
+// For a completion: what a line cannot tell is left out.
+TEST_F(RemoteTextsTest, ANameIsALine) {
+  fs::create_directories(Home("logs/old"));
+  for (const char* name : {"logs/-rf", "logs/a b", "logs/.hidden", "logs/nl\nx", "logs/e\x1b[m"}) {
+    WriteAll(Home(name), "");
+  }
+  EXPECT_EQ(Run(ListCommand("~/logs/"), "/dev/null", At("list")), 0);
+  EXPECT_EQ(ReadAll(At("list")), "-rf\na b\nold/\n.hidden\n");
+  EXPECT_EQ(Run(ListCommand("gone"), "/dev/null", At("list")), 0);
+  EXPECT_EQ(ReadAll(At("list")), "");
+}
+
 TEST_F(RemoteTextsTest, PathsMeanWhatTheyMeanToAShell) {
   fs::create_directories(Home("logs/deep"));
   WriteAll(Home("logs/a.txt"), "a");
