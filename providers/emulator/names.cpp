@@ -41,11 +41,20 @@ std::string ProjectNumber(std::string_view project) {
   return std::to_string(100'000'000'000 + Fnv1a(project) % 900'000'000'000);
 }
 
+bool IsProjectId(std::string_view id) {
+  return !id.empty() && id.size() <= 63 && id.front() != '.' &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  std::string_view("_.:-").find(c) != std::string_view::npos;
+         });
+}
+
 bool IsResourceId(std::string_view id) {
-  return !id.empty() && id.size() <= 63 && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_.~+%-").find(c) != std::string_view::npos;
-  });
+  return !id.empty() && id.size() <= 63 && id != "." && id != ".." &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  std::string_view("_.~+%-").find(c) != std::string_view::npos;
+         });
 }
 
 bool IsLabelText(std::string_view text) {

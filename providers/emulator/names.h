@@ -40,8 +40,11 @@ std::string_view CollectionOf(std::string_view resource_name);
 std::string RegionOf(std::string_view zone);
 // A project number: twelve digits that stay the same for a project (or any other text).
 std::string ProjectNumber(std::string_view project);
-// For nodes and queued resources: ^[A-Za-z0-9_.~+%-]+$, at most 63 characters.
+// For nodes and queued resources: ^[A-Za-z0-9_.~+%-]+$, at most 63 characters, and not what stands
+// for another place in every path, "." and "..".
 bool IsResourceId(std::string_view id);
+// Of a project, its id or number, as far as that concerns who makes names of it.
+bool IsProjectId(std::string_view id);
 
 // Lower-case letters, digits, dash, underscore; what is not ASCII passes as an international
 // letter.

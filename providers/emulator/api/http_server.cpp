@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <httplib.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -30,11 +33,13 @@ namespace {
 // A request that waits holds one, and podctl may send 256 at once (--parallelism).
 constexpr std::size_t kHttpThreads = 320;
 // From so many on, connections of strangers are cut: each holds a thread for as long as it sends a
-// byte now and then, and whose it is is asked only when its request is there.
+// byte now and then, and whose it is is asked only when its request is there. So are those that
+// have been silent for a while, whoever's they are.
 constexpr int kCrowd = 288;
+constexpr unsigned kSilentMs = 1000;
 constexpr int kQueue = 1024;  // of connections that no thread has taken yet
 constexpr std::size_t kMaxBody = std::size_t{8} << 20;
-constexpr int kFirstByteSeconds = 10;
+constexpr int kFirstByteSeconds = 5;
 constexpr int kReadSeconds = 30;
 // What follows a refused request on its connection may be its body, which a page in a browser may
 // have written as another request, under a Host and without an Origin of its own choice. So nothing
@@ -56,8 +61,8 @@ std::optional<End> EndOf(const sockaddr_storage& name) {
   return std::nullopt;
 }
 
-// Shuts the accepted sockets of `port` for which `is_to_go(peer, own)`. The library lends no socket
-// to a handler, so they are looked up among the open files.
+// Shuts the accepted sockets of `port` for which `is_to_go(peer, own, socket)`. The library lends
+// no socket to a handler, so they are looked up among the open files.
 template <typename Rule>
 void CutConnections(int port, const Rule& is_to_go) {
   DIR* const folder = ::opendir("/proc/self/fd");
@@ -77,11 +82,22 @@ void CutConnections(int port, const Rule& is_to_go) {
         ::getpeername(file, reinterpret_cast<sockaddr*>(&peer_name), &peer_size) == 0) {
       const auto own = EndOf(own_name);
       const auto peer = EndOf(peer_name);
-      if (own && peer && own->port == port && is_to_go(*peer, *own)) ::shutdown(file, SHUT_RDWR);
+      if (own && peer && own->port == port && is_to_go(*peer, *own, file))
+        ::shutdown(file, SHUT_RDWR);
     }
     ::close(file);
   }
   ::closedir(folder);
+}
+
+// Whether nothing has come for a while, and nothing waits to be read.
+bool IsSilent(int socket) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  int unread = 0;
+  return ::ioctl(socket, FIONREAD, &unread) == 0 && unread == 0 &&
+         ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         info.tcpi_last_data_recv > kSilentMs;
 }
 
 bool IsServed(const Gate& gate, uid_t user) {
@@ -92,7 +108,8 @@ bool IsServed(const Gate& gate, uid_t user) {
 class Threads final : public httplib::TaskQueue {
  public:
   // `on_crowd` is called on the thread that accepts connections.
-  explicit Threads(std::function<void()> on_crowd) : on_crowd_(std::move(on_crowd)) {}
+  Threads(std::atomic<int>& taken, std::function<void()> on_crowd)
+      : taken_(taken), on_crowd_(std::move(on_crowd)) {}
 
   // void, or in newer versions of the library bool.
   using Taken = decltype(std::declval<httplib::ThreadPool&>().enqueue({}));
@@ -106,8 +123,8 @@ class Threads final : public httplib::TaskQueue {
   void shutdown() override { pool_.shutdown(); }
 
  private:
+  std::atomic<int>& taken_;
   const std::function<void()> on_crowd_;
-  std::atomic<int> taken_ = 0;
   httplib::ThreadPool pool_{kHttpThreads};
 };
 
@@ -153,19 +170,23 @@ struct HttpServer::Core {
   std::mutex mutex;
   std::condition_variable wake;  // ends a delay when the server stops
   bool stopping = false;
+  std::atomic<int> taken = 0;       // connections that are not done with
+  std::thread watch;                // cuts idle ones in a crowd, also when no other comes
+  std::set<int> at_work;            // ports of the peers whose requests have come
   std::atomic<bool> ended = false;  // the listening thread is past its loop
   std::thread thread;
 
   Refusal Check(const httplib::Request& from) const;
-  void CutStrangers() const;
+  void CutIdle();
   httplib::Server::HandlerResponse Answer(const httplib::Request& from, httplib::Response& to);
 };
 
-void HttpServer::Core::CutStrangers() const {
-  if (gate.users.empty()) return;
-  CutConnections(port, [this](const End& peer, const End& own) {
-    const auto user = UserAt(peer, own);
-    return user && !IsServed(gate, *user);
+void HttpServer::Core::CutIdle() {
+  CutConnections(port, [this](const End& peer, const End& own, int socket) {
+    const auto user = gate.users.empty() ? std::nullopt : UserAt(peer, own);
+    if (user && !IsServed(gate, *user)) return true;
+    const std::lock_guard lock(mutex);
+    return !at_work.contains(peer.port) && IsSilent(socket);
   });
 }
 
@@ -185,14 +206,19 @@ httplib::Server::HandlerResponse HttpServer::Core::Answer(const httplib::Request
                                                           httplib::Response& to) {
   HttpRequest request{.method = from.method, .path = from.path, .query = {}, .body = from.body};
   for (const auto& [name, value] : from.params) request.query[name] = value;
+  {
+    const std::lock_guard lock(mutex);
+    at_work.insert(from.remote_port);
+  }
   const HttpReply reply = handler(request);
-  if (reply.delay.count() > 0) {
+  {
     std::unique_lock lock(mutex);
-    wake.wait_for(lock, reply.delay, [this] { return stopping; });
+    if (reply.delay.count() > 0) wake.wait_for(lock, reply.delay, [this] { return stopping; });
+    at_work.erase(from.remote_port);
   }
   if (reply.drop) {
     CutConnections(port,
-                   [&](const End& peer, const End&) { return peer.port == from.remote_port; });
+                   [&](const End& peer, const End&, int) { return peer.port == from.remote_port; });
   }
   to.status = reply.status;
   if (reply.cut_after >= 0) {
@@ -225,7 +251,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const std::string& host, 
   auto core = std::make_unique<Core>();
   httplib::Server& server = core->server;
   server.new_task_queue = [core = core.get()] {
-    return new Threads([core] { core->CutStrangers(); });
+    return new Threads(core->taken, [core] { core->CutIdle(); });
   };
   server.set_keep_alive_timeout(kFirstByteSeconds);
   server.set_keep_alive_max_count(kRequestsPerConnection);
@@ -289,6 +315,16 @@ void HttpServer::Serve(Handler handler, Gate gate) {
   core->server.Patch(".*", answer);
   core->server.Delete(".*", answer);
   core->server.Put(".*", answer);
+  core->watch = std::thread([core] {
+    constexpr std::chrono::milliseconds kPace{500};
+    std::unique_lock lock(core->mutex);
+    while (!core->wake.wait_for(lock, kPace, [core] { return core->stopping; })) {
+      if (core->taken <= kCrowd) continue;
+      lock.unlock();
+      core->CutIdle();
+      lock.lock();
+    }
+  });
   core->thread = std::thread([core] {
     core->server.listen_after_bind();
     core->ended = true;
@@ -314,11 +350,12 @@ void HttpServer::Stop() {
   std::atomic<bool> joined = false;
   std::thread cutter([&] {
     while (!joined) {
-      CutConnections(core->port, [](const End&, const End&) { return true; });
+      CutConnections(core->port, [](const End&, const End&, int) { return true; });
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   });
   core->thread.join();
+  if (core->watch.joinable()) core->watch.join();
   joined = true;
   cutter.join();
 }

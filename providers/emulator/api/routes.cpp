@@ -345,6 +345,10 @@ Refusal CheckParameters(const HttpRequest& request, const Route& route, ApiVersi
 
 Refusal ReadRequest(const HttpRequest& request, const Route& route, Call* call) {
   const Asked asked = HowAsked(route);
+  if (!IsProjectId(call->place.project)) {
+    return InvalidArgument(
+        fmt::format("Invalid project resource name projects/{}", call->place.project));
+  }
   if (asked.action == "list") {
     if (auto refusal = ReadPage(request, &call->page)) return refusal;
   }

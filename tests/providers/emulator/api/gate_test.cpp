@@ -397,6 +397,29 @@ TEST_F(GatePeerTest, AnotherUserKeepsNobodyWaiting) {
   EXPECT_EQ(handled_, 1);
 }
 
+// Nor does the user's own program that connects and says nothing.
+TEST_F(GatePeerTest, SilentConnectionsKeepNobodyWaiting) {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  if (files.rlim_max < 4096) GTEST_SKIP() << "it may have too few open files";
+  Serve({});
+  std::vector<int> silent;
+  silent.reserve(1500);
+  for (int i = 0; i < 1500; ++i) silent.push_back(Connect(server_->port()));
+  // Without the cut all of them would be waited for first, 320 at a time.
+  const int own = Connect(server_->port());
+  const timeval patience{.tv_sec = 15, .tv_usec = 0};
+  ::setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  ::send(own, request_.data(), request_.size(), MSG_NOSIGNAL);
+  char answer[16] = "";
+  EXPECT_EQ(::recv(own, answer, 15, MSG_WAITALL), 15);
+  EXPECT_STREQ(answer, "HTTP/1.1 200 OK");
+  ::close(own);
+  for (const int file : silent) ::close(file);
+}
+
 // A user with sudo starts it as root, and asks it as themselves: ./dev demo.
 TEST_F(GateOnTheWireTest, WhoCalledSudoIsServedToo) {
   const std::string get = "GET /emulator HTTP/1.1\r\nHost: ";

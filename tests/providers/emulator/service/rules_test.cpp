@@ -9,6 +9,7 @@
 
 #include "providers/base/json.h"
 #include "providers/emulator/api/schema.h"
+#include "providers/emulator/names.h"
 #include "providers/emulator/service/catalogue.h"
 #include "providers/emulator/service/journal.h"
 #include "providers/emulator/service/node_rules.h"
@@ -86,6 +87,15 @@ TEST(NodeRules, MaskedButAbsentClearsAndMapsAreReplacedWhole) {
   ApplyUpdate(std::get<Update>(update), &resource);
   EXPECT_EQ(ToJson(resource),
             R"({"labels":{"a":"1"},"metadata":{"c":"3"},"networkConfig":{"network":"n"}})");
+}
+
+TEST(NodeRules, AnIdIsNoOtherPlace) {
+  for (const char* good : {"a", "A_b.c~+%-", "..."}) EXPECT_TRUE(IsResourceId(good)) << good;
+  for (const char* bad : {"", ".", "..", "a/b", "a b", "a:b"}) {
+    EXPECT_FALSE(IsResourceId(bad)) << bad;
+  }
+  for (const char* good : {"p", "example.com:p-1", "123"}) EXPECT_TRUE(IsProjectId(good)) << good;
+  for (const char* bad : {"", ".", "..", ".x", "a/b", "a b"}) EXPECT_FALSE(IsProjectId(bad)) << bad;
 }
 
 TEST(NodeRules, ChecksLabelsAndCidr) {
