@@ -1,13 +1,13 @@
 #!/bin/sh
 # What the pipeline runs:
 #
-#   sh pipeline.sh plan    plans, keeps the plan for `apply`, and writes .podctl/plan.md
-#   sh pipeline.sh apply   applies the plan that was kept for exactly these files, and no other
+#   sh pipeline.sh plan    plans, keeps for `apply` what was shown, and writes .podctl/plan.md
+#   sh pipeline.sh apply   plans exactly these files again, and applies what was shown and no other
 #   sh pipeline.sh stop    GitHub: ends an `apply` that was cancelled, and waits for its end
 #   sh pipeline.sh note    GitLab: shows .podctl/plan.md under the merge request
 #
 # STATE_BUCKET  gs://bucket/folder, where state and plans are kept; its bucket has versions turned on
-# SSH_KEY       private key for the workers, by which podctl reaches them
+# SSH_KEY       private key for the workers, by which podctl reaches them; for `apply` only
 set -eu
 mkdir -p .podctl
 mark='<!-- podctl plan -->'
@@ -28,7 +28,7 @@ start() {
   lock=$STATE_BUCKET/podctl.lock
   # Of these files, whatever the commit is called: that of the merge has the same.
   tree=$(git -c safe.directory='*' rev-parse 'HEAD^{tree}') || fail 'this is no git checkout'
-  plan=$STATE_BUCKET/plans/$tree
+  shown=$STATE_BUCKET/plans/$tree.md
   [ -n "${SSH_KEY:-}" ] || return 0
   (umask 077; printf '%s\n' "$SSH_KEY" > .podctl/id_ed25519)
   ssh-keygen -y -f .podctl/id_ed25519 > .podctl/id_ed25519.pub || fail 'SSH_KEY is no private key'
@@ -78,13 +78,24 @@ give_back() {
   esac
 }
 
-make_plan() {
-  start
-  fetch
+plan_here() {
   code=0
   podctl plan --markdown --out .podctl/plan > .podctl/plan.md || code=$?
   [ $code -eq 0 ] || { tell 'podctl plan failed; the log says why.'; exit $code; }
-  gcloud storage cp .podctl/plan "$plan" || fail 'cannot keep the plan'
+}
+
+make_plan() {
+  start
+  fetch
+  plan_here
+  gcloud storage cp .podctl/plan.md "$shown" || fail 'cannot keep what was shown'
+}
+
+# What a plan does, of what it shows: not what was found on the way.
+actions() { sed -n '/^<details>/q; /^\*\*\(Changed outside\|Warnings\|Notes\)/q; p' "$1"; }
+stale() {
+  tell "Saved plan is stale: $1. To go on, start this pipeline by hand on the branch that is applied, which plans it anew, read that plan, and then run this job again"
+  exit 4
 }
 
 apply() {
@@ -95,13 +106,18 @@ apply() {
   echo $$ > .podctl/pid
   take_lock
   fetch
-  gcloud storage cp "$plan" .podctl/plan ||
+  gcloud storage cp "$shown" .podctl/shown.md ||
     fail 'nobody has reviewed a plan for these files: start this pipeline by hand, which plans them, and then this job again'
+  # Whoever plans may write into plans/; so what is applied is made here, of the files that were
+  # merged, and is only compared with what was shown.
+  plan_here
+  [ "$(actions .podctl/plan.md)" = "$(actions .podctl/shown.md)" ] ||
+    stale 'main, the state or the pods are others than those that were reviewed'
   # podctl gets the runner's signals itself, and writes everything down before it leaves.
   podctl=
   stop=
   trap cancel TERM INT HUP
-  podctl apply --state "$state" .podctl/plan &   # this checkout's, wherever it was planned
+  podctl apply --state "$state" .podctl/plan &
   podctl=$!
   [ -z "$stop" ] || kill -TERM "$podctl"
   code=0
@@ -117,7 +133,8 @@ apply() {
     fail "the state could not be put back. It is an artifact of this job: once it is at $STATE_BUCKET/$name, gcloud storage rm $lock"
   }
   rm -rf "$state" "$state.history"   # it is where it belongs, and no artifact for all to read
-  [ $code -ne 0 ] || gcloud storage rm "$plan"
+  [ $code -ne 0 ] || gcloud storage rm "$shown"
+  [ $code -ne 4 ] || stale 'what is there has changed since this job planned'
   exit $code
 }
 

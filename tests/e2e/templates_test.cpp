@@ -20,6 +20,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Those that have a test of their own, since they want more than a pod.
 const std::set<std::string> kElsewhere = {"colab", "gitops", "torch-xla-wheels"};
@@ -369,9 +370,10 @@ TEST_F(GitopsTest, EachLineOfTheTwoPipelinesRuns) {
     return box_.RunProgram({"sh", "-c", "cd clone && exec " + shell + " \"$0\"", script});
   };
   ExpectOk(box_.RunProgram({"sh", "-c", kClone, "clone"}));
+  ExpectOk(box_.RunProgram({"git", "clone", "-q", "gitops", "clone/.podctl/base"}));
   box_.SetVariable("GITHUB_STEP_SUMMARY", box_.Path("summary"));
   const auto github = RunLines(box_.ReadFile("gitops/.github/workflows/podctl.yml"));
-  ASSERT_EQ(github, (std::vector<std::string>{"sh pipeline.sh plan",
+  ASSERT_EQ(github, (std::vector<std::string>{"sh .podctl/base/pipeline.sh plan",
                                               "cat .podctl/plan.md >> \"$GITHUB_STEP_SUMMARY\"",
                                               "exec sh pipeline.sh apply", "sh pipeline.sh stop"}));
   for (const std::string& line : github) ExpectOk(in_clone("bash -e -c", line));
@@ -385,7 +387,8 @@ TEST_F(GitopsTest, EachLineOfTheTwoPipelinesRuns) {
   chmod(box_.Path("programs/curl").c_str(), 0755);
   box_.SetVariable("GOOGLE_TOKEN", "a-token");
   box_.SetVariable("WORKLOAD_IDENTITY_PROVIDER", "projects/1/locations/global/x");
-  box_.SetVariable("SERVICE_ACCOUNT", "a@b.c");
+  box_.SetVariable("ACCOUNT", "a@b.c");
+  box_.SetVariable("CI_DEFAULT_BRANCH", "HEAD");
   box_.SetVariable("COMMENT_TOKEN", "another-token");
   box_.SetVariable("CI_API_V4_URL", "https://gitlab.invalid/api/v4");
   box_.SetVariable("CI_PROJECT_ID", "7");
@@ -455,6 +458,47 @@ TEST_F(GitopsTest, WhatWasReviewedIsAppliedAndNothingElse) {
   EXPECT_EQ(box_.GetNode("research").body["labels"]["team"].AsString(), "vision");
   const RunResult twice = Pipeline("apply");
   EXPECT_EQ(twice.code, 1) << "the plan is used up\n" << twice;
+}
+
+// Who may plan is not who may apply: he holds no key, writes no state, and what he keeps for the
+// apply is compared with what main's own files give.
+TEST_F(GitopsTest, WhoPlansHoldsNoKeyAndAnApplyGoesByMainsOwnPlan) {
+  const std::string key = std::string(TrimBlanks(box_.ReadFile("key")));
+  box_.SetVariable("SSH_KEY", "");
+  ExpectOk(Pipeline("plan"));
+  EXPECT_FALSE(InBucket("podctl.state.json"));
+  EXPECT_EQ(box_.RunProgram({"sh", "-c", "ls bucket/ours/podctl/plans | grep -v '[.]md$'"}).out, "")
+      << "nothing that could be carried out";
+  box_.SetVariable("SSH_KEY", key);
+  ExpectOk(Pipeline("apply"));
+
+  AddToSpec("\n    labels: {team: vision}\n");
+  box_.SetVariable("SSH_KEY", "");
+  ExpectOk(Pipeline("plan"));
+  ExpectOk(box_.RunProgram({"sh", "-c", "sed -i s/vision/other/ bucket/ours/podctl/plans/*.md"}));
+  box_.SetVariable("SSH_KEY", key);
+  const RunResult forged = Pipeline("apply");
+  EXPECT_EQ(forged.code, 4) << forged;
+  EXPECT_THAT(forged.err,
+              AllOf(HasSubstr("Saved plan is stale: "), HasSubstr("start this pipeline by hand")))
+      << forged;
+  EXPECT_TRUE(box_.GetNode("research").body["labels"]["team"].is_null());
+  EXPECT_FALSE(InBucket("podctl.lock"));
+}
+
+TEST_F(GitopsTest, TheTwoAccountsAreHeldApart) {
+  const std::string github = box_.ReadFile("gitops/.github/workflows/podctl.yml");
+  const std::string plan = github.substr(0, github.find("\n  apply:"));
+  const std::string apply = github.substr(plan.size());
+  EXPECT_THAT(plan, AllOf(HasSubstr("vars.PLAN_SERVICE_ACCOUNT"), Not(HasSubstr("SSH_KEY")),
+                          Not(HasSubstr("vars.SERVICE_ACCOUNT"))));
+  EXPECT_THAT(apply, AllOf(HasSubstr("environment: podctl"), HasSubstr("vars.SERVICE_ACCOUNT"),
+                           Not(HasSubstr("pull-requests"))));
+  for (const std::string& line : SplitLines(github)) {
+    const auto at = line.find("uses: ");
+    if (at == std::string::npos) continue;
+    EXPECT_THAT(line.substr(at), ::testing::ContainsRegex("@[0-9a-f]{40}  # v[0-9]"));
+  }
 }
 
 TEST_F(GitopsTest, AFailedPlanHasSomethingToShowToo) {
