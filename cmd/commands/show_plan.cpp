@@ -1,6 +1,7 @@
 // `podctl show FILE`: a saved plan, for who reviews it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,7 +66,7 @@ std::vector<std::string> NotesOnPlaces(FileSystem& files, const SavedPlan& saved
 }
 
 struct Besides {
-  Address address;
+  std::vector<std::string> addresses;
   std::vector<Particular> particulars;
 };
 
@@ -92,14 +93,29 @@ std::vector<Besides> BesidesOf(const SavedPlan& saved, Kinds kinds) {
     if (std::string waits = WaitsOf(saved, change, kinds); !waits.empty()) {
       particulars.push_back({"waits for", std::move(waits)});
     }
-    if (!particulars.empty()) all.push_back({change.address, std::move(particulars)});
+    if (particulars.empty()) continue;
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Besides& each) {
+      return std::equal(each.particulars.begin(), each.particulars.end(), particulars.begin(),
+                        particulars.end(), [](const Particular& a, const Particular& b) {
+                          return a.path == b.path && a.text == b.text;
+                        });
+    });
+    if (same != all.end()) {
+      same->addresses.push_back(change.address.Text());
+    } else {
+      all.push_back({{change.address.Text()}, std::move(particulars)});
+    }
   }
   return all;
 }
 
+std::string WhoOf(const Besides& besides) {
+  return fmt::format("{} {} by these, too", VisibleControls(Join(besides.addresses, ", ")),
+                     besides.addresses.size() == 1 ? "goes" : "go");
+}
+
 std::string TextOf(const Besides& besides) {
-  std::string text =
-      fmt::format("\n{} goes by these, too:\n", VisibleControls(besides.address.Text()));
+  std::string text = fmt::format("\n{}:\n", WhoOf(besides));
   for (const auto& [path, value] : besides.particulars) {
     text += fmt::format("    {} = ", VisibleControls(path));
     if (value.find('\n') == std::string::npos) {
@@ -120,7 +136,7 @@ std::string NoteOf(const Besides& besides) {
   for (const auto& [path, value] : besides.particulars) {
     words.push_back(fmt::format("{} = {}", path, ToJson(Value(value))));
   }
-  return fmt::format("{} goes by these, too: {}", besides.address, Join(words, "; "));
+  return fmt::format("{}: {}", WhoOf(besides), Join(words, "; "));
 }
 
 // Whoever names an address means what the state says of it.

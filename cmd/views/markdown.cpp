@@ -23,9 +23,10 @@ constexpr std::size_t kMostTableBytes = 24'000;
 constexpr std::size_t kMostItems = 20;
 constexpr std::size_t kMostListBytes = 6'000;
 constexpr std::size_t kMostCellBytes = 300;
-// Of lines that differ, in a cell.
-constexpr std::size_t kMostTold = 4;
+// Of lines that differ, in a cell: as many as anybody decides by.
+constexpr std::size_t kMostTold = 10;
 constexpr std::size_t kMostToldBytes = 90;
+constexpr std::size_t kMostValueBytes = 30;  // of each side, where both do not fit
 // By which a pipeline finds its comment again to renew it.
 constexpr std::string_view kMarker = "<!-- podctl plan -->\n";
 
@@ -117,7 +118,12 @@ std::string CountedLines(const AttributeChange& attribute) {
   return fmt::format("+{} -{} lines", with('+'), with('-'));
 }
 
-// "~ labels.team = "vision" -> "speech"": as far as it is short.
+std::optional<Value> ShortValue(const std::optional<Value>& value) {
+  if (!value || !value->is_string()) return value;
+  return Value(Cut(value->AsString(), kMostValueBytes));
+}
+
+// "~ labels.team = "vision" -> "speech"", with what is long cut.
 std::string Told(const AttributeChange& attribute) {
   const bool after = attribute.after || !attribute.known;
   const char sign = !attribute.before ? '+' : after ? '~' : '-';
@@ -127,15 +133,28 @@ std::string Told(const AttributeChange& attribute) {
   if (sign == '-') std::swap(value.before, value.after);  // its sign says that it goes
   const std::string origin = value.origin ? " # " + *value.origin : "";
   const std::string whole = fmt::format("{} = {}{}", name, ValuesOf(value), origin);
-  return Code(whole.size() > kMostToldBytes ? name : whole);
+  if (whole.size() <= kMostToldBytes) return Code(whole);
+  value.before = ShortValue(value.before);
+  value.after = ShortValue(value.after);
+  const std::string cut = fmt::format("{} = {}{}", name, ValuesOf(value), origin);
+  return Code(cut.size() > kMostToldBytes + name.size() ? name : cut);
 }
 
 constexpr std::string_view kInACell = "<br>";
 constexpr std::string_view kInAList = ", ";
 
+// What one has to know first: what makes the thing anew, texts that run as root, what goes.
+int RankOf(const AttributeChange& attribute) {
+  if (attribute.forces_replacement) return 0;
+  if (IsText(attribute)) return 1;
+  return attribute.after || !attribute.known ? 3 : 2;
+}
+
 std::string ToldOf(const std::vector<AttributeChange>& attributes, std::string_view separator) {
   std::vector<std::string> told;
-  const std::vector<AttributeChange> lines = WithFlagsApart(attributes);
+  std::vector<AttributeChange> lines = WithFlagsApart(attributes);
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return RankOf(a) < RankOf(b); });
   for (std::size_t i = 0; i < std::min(lines.size(), kMostTold); ++i) {
     told.push_back(Told(lines[i]));
   }

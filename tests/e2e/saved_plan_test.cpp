@@ -368,8 +368,9 @@ TEST_F(SavedPlanTest, ACommentForAPullRequest) {
   const auto notes = shown.out.find("\n**Notes**\n");
   ASSERT_NE(notes, std::string::npos) << shown;
   EXPECT_TRUE(plan.out.starts_with(shown.out.substr(0, notes))) << shown;
-  EXPECT_THAT(shown.out, AllOf(HasSubstr("\n- Seal: none."),
-                               HasSubstr("\n- pod.other goes by these, too: project = ")));
+  EXPECT_THAT(shown.out,
+              AllOf(HasSubstr("\n- Seal: none."),
+                    HasSubstr("\n- pod.research, pod.other go by these, too: project = ")));
   box_.WriteFile("podctl.yaml", "pods: {x: {}}\n");
   const RunResult failed = box_.Run({"plan", "--markdown"});
   EXPECT_EQ(failed.code, 1);

@@ -77,6 +77,28 @@ TEST_F(MarkdownTest, WhatOneReadsForStandsAboveTheFold) {
   EXPECT_LT(text.find("~ acceleratorType = \"v3-8\" -> \"v3-32\""), fold);
 }
 
+// Nobody has to unfold anything to decide.
+TEST_F(MarkdownTest, AnUpdateNamesAllThatChangesAndTextsFirst) {
+  const auto pod = [](const std::string& value) {
+    return Desk::Pod("a", "    labels: {a: " + value + ", b: " + value + ", c: " + value +
+                              ", d: " + value + "}\n    description: " + std::string(80, value[0]) +
+                              "\n    metadata:\n      startup-script: |\n        echo " + value +
+                              "\n        echo end\n");
+  };
+  desk_.Pods(pod("x"));
+  desk_.ApplyAll();
+  desk_.Pods(pod("y"));
+  const Plan plan = desk_.MakePlan();
+  const std::string text = MarkdownOf(&plan, {}, {});
+  const std::string row = text.substr(text.find("| `~` | `pod.a`"));
+  EXPECT_THAT(row, ::testing::StartsWith("| `~` | `pod.a` | update in-place | `~ "
+                                         "metadata.startup-script (+1 -1 lines)`<br>"));
+  EXPECT_THAT(row, HasSubstr("`~ labels.d = \"x\" -> \"y\"`"));
+  EXPECT_THAT(row, HasSubstr("`~ description = \"" + std::string(30, 'x') + "…\" -> \"" +
+                             std::string(30, 'y') + "…\"`"));
+  EXPECT_THAT(text, Not(HasSubstr(" more")));
+}
+
 TEST_F(MarkdownTest, EveryRowSaysWhy) {
   const auto reasons = [&] {
     std::vector<std::string> cells_of_why;
