@@ -11,6 +11,7 @@
 #include "cmd/wiring.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/settle.h"
+#include "plans/kinds/pod/spec.h"
 
 namespace podctl {
 namespace {
@@ -20,15 +21,31 @@ struct DoctorOptions {
   std::string workers;  // --worker; empty: all
 };
 
+int Show(const DoctorReport& report, Reporter& reporter) {
+  reporter.Document([&] { return DoctorDocument(report); },
+                    [&](Streams& streams) {
+                      streams.out << DoctorText(report, streams.color && streams.out_is_terminal);
+                    });
+  return report.Healthy() ? 0 : 1;
+}
+
 // Exit code 0 when all is well, 1 when something is not.
 int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
   Reporter& reporter = wiring.reporter();
   const KnownPods pods(wiring.pod_doors());
   std::string lineage;
   auto record = pods.Record(options.pod, &lineage);
-  if (!record) return reporter.ShowFailure(record.error());
   DoctorReport report;
   report.pod = BarePodName(options.pod);
+  if (!record && record.error().code == ErrorCode::kNotFound) {
+    Diagnostics ignored;
+    const Spec spec = wiring.ReadSpec(ignored);  // where there is one at hand
+    if (FindDeclaredPod(spec, report.pod) != nullptr) {
+      JudgeNotMade(&report);
+      return Show(report, reporter);
+    }
+  }
+  if (!record) return reporter.ShowFailure(record.error());
   auto provider = wiring.provider();
   if (!provider) return reporter.ShowFailure(provider.error());
   const auto node = LookAtNode(**provider, wiring.interrupt().drain(), *record, lineage, &report);
@@ -47,11 +64,7 @@ int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
     }
   }
   if (reporter.interrupted()) return kInterruptedExitCode;
-  reporter.Document([&] { return DoctorDocument(report); },
-                    [&](Streams& streams) {
-                      streams.out << DoctorText(report, streams.color && streams.out_is_terminal);
-                    });
-  return report.Healthy() ? 0 : 1;
+  return Show(report, reporter);
 }
 
 constexpr Flag kDoctorFlags[] = {

@@ -66,7 +66,7 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   const bool silent = std::any_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
     return end.kind == LogEnd::Kind::kFailed;
   });
-  const std::string loss = silent ? pods.LossAdvice(options.pod) : "";
+  const std::string loss = silent ? pods.StandingAdvice(options.pod) : "";
   if (!loss.empty()) wiring.streams().err << loss << "\n";
   return report.ExitCode();
 }

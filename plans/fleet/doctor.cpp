@@ -9,6 +9,7 @@
 #include "plans/fleet/jobs.h"
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/lineage_label.h"
+#include "plans/kinds/pod/node_trouble.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
@@ -29,21 +30,11 @@ void JudgeNode(const Value& node, DoctorReport* report) {
   report->state = NodeState(node);
   report->health = NodeHealth(node);
   const std::string why = NodeHealthDescription(node);
-  if (IsTerminalState(report->state)) {
-    report->findings.push_back({"node-state", fmt::format("it is {}", report->state), why,
-                                "podctl apply  (makes it anew)"});
-  } else if (report->state == "CREATING") {
-    report->findings.push_back(
-        {"node-state", "it is still being created", why, "podctl apply  (waits for it)"});
-  } else if (report->state != "READY") {
-    report->findings.push_back({"node-state", fmt::format("it is {}", report->state), why,
-                                "podctl plan  (shows what is to be done about it)"});
+  if (const auto trouble = TroubleOfState(report->state)) {
+    report->findings.push_back({"node-state", "it " + trouble->what, why, trouble->to_do});
   }
-  if (report->health != "HEALTHY" && !report->health.empty() &&
-      report->health != "HEALTH_UNSPECIFIED") {
-    report->findings.push_back(
-        {"node-health", fmt::format("the service says that it is {}", report->health), why,
-         fmt::format("Maintenance ends by itself; a node that stays so: {}", kReplace)});
+  if (const auto trouble = TroubleOfHealth(report->health)) {
+    report->findings.push_back({"node-health", "it " + trouble->what, why, trouble->to_do});
   }
 }
 
@@ -110,6 +101,21 @@ DoctorReport::Worker Examine(const WorkerAnswer& answer, const workers::Expectat
     worker.probe = *std::move(probe);
   }
   return worker;
+}
+
+bool IsPassing(const Value& node) {
+  const auto state = TroubleOfState(NodeState(node));
+  const auto health = TroubleOfHealth(NodeHealth(node));
+  return (state && state->passes) || (health && health->passes);
+}
+
+// Nobody makes a node anew whose workers are silent for as long as something lasts that passes.
+void AwaitSilent(DoctorReport* report) {
+  for (DoctorReport::Worker& worker : report->workers) {
+    for (Finding& finding : worker.findings) {
+      if (finding.code == "no-ssh") finding.to_do = "wait for the node, as is said of it";
+    }
+  }
 }
 
 // A worker whose part of a job is gone while the others wait for it.
@@ -179,25 +185,21 @@ bool JudgeRequest(const PodRecord& record, const Result<std::optional<NodeReques
   }
   if (!*asked && !begun) return false;
   Finding finding{"node-waits", "", "",
-                  "podctl apply  (waits for it)  or  podctl destroy  (gives it up)"};
-  std::string since;
+                  "podctl apply --target pod.{pod}  (waits for it)  or  podctl destroy "
+                  "--target pod.{pod}  (gives it up)"};
   if (*asked) {
     const NodeRequest& request = **asked;
     report->state = request.state;
-    since = request.since;
-    finding.summary = "it waits: " + request.sentence;
+    finding.summary = "it waits: " + RequestWords(request);
     if (!request.waits) {
-      finding = {"node-lost", request.sentence, "", "podctl apply  (asks for it anew)"};
+      finding = {"node-lost", RequestWords(request), "",
+                 "podctl apply --target pod.{pod}  (asks for it anew)"};
     }
   } else {
     report->state = "PENDING";
-    since = pending->begun_at;
-    finding.summary = "its creation was begun, and there is no node yet";
+    finding.summary = RequestWords(
+        {"", pending->begun_at, "its creation was begun, and there is no node yet", true});
   }
-  // The service counts nanoseconds.
-  if (const auto dot = since.find('.'); dot != std::string::npos)
-    since = since.substr(0, dot) + "Z";
-  if (!since.empty()) finding.summary += fmt::format(", since {}", since);
   report->findings.push_back(std::move(finding));
   return true;
 }
@@ -207,6 +209,12 @@ bool JudgeRequest(const PodRecord& record, const Result<std::optional<NodeReques
 std::size_t DoctorReport::HealthyWorkers() const {
   return static_cast<std::size_t>(std::count_if(
       workers.begin(), workers.end(), [](const Worker& each) { return each.findings.empty(); }));
+}
+
+void JudgeNotMade(DoctorReport* report) {
+  report->state = "NOT CREATED";
+  report->findings.push_back({"node-not-made", "it is in the spec, and not made yet", "",
+                              "podctl apply --target pod.{pod}  (makes it, or says why not)"});
 }
 
 bool DoctorReport::Healthy() const {
@@ -230,7 +238,7 @@ Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const 
       if (JudgeRequest(record, asked, report)) return error;
       report->state = "GONE";
       report->findings.push_back({"node-gone", "it is not there any more", error.message,
-                                  "podctl apply  (makes it anew)"});
+                                  "podctl apply --target pod.{pod}  (makes it anew)"});
       return error;
     }
     report->unread = error.message;
@@ -251,6 +259,7 @@ void LookAtWorkers(WorkerRounds& rounds, Clock& clock, const Value& node,
   const auto now = clock.Now().time_since_epoch();
   expected.clock = std::chrono::duration_cast<std::chrono::seconds>(now).count();
   for (const WorkerAnswer& answer : answers) report->workers.push_back(Examine(answer, expected));
+  if (IsPassing(node)) AwaitSilent(report);
   std::vector<WorkerAccess> answering = chosen;
   for (std::size_t i = 0; i < answering.size(); ++i) {
     // Nobody waits twice for one that is silent.

@@ -44,6 +44,9 @@ struct DoctorReport {
 Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const PodRecord& record,
                          const std::string& lineage, DoctorReport* report);
 
+// Of a pod that the spec wants, and of which the state knows nothing.
+void JudgeNotMade(DoctorReport* report);
+
 // Looks `chosen` over, at least one: in one round at the machine, in another at its jobs.
 void LookAtWorkers(WorkerRounds& rounds, Clock& clock, const Value& node,
                    const std::vector<WorkerAccess>& chosen, DoctorReport* report);

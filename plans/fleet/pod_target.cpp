@@ -34,35 +34,45 @@ Error UnknownPod(const State& state, const std::string& name, const std::string&
 
 Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
   const std::string state = NodeState(record.observed);
+  const Address address = PodAddress(name);
   const auto pending = record.pending();
   if (pending && pending->kind == PendingAction::Kind::kDelete) {
     return MakeError(
         ErrorCode::kFailedPrecondition,
         fmt::format("pod `{}` is being deleted, as podctl began at {}", name, pending->begun_at),
-        "`podctl destroy` ends what was begun, `podctl apply` makes it anew.");
+        fmt::format(
+            "`podctl destroy --target {0}` ends what was begun, `podctl apply --target {0}` "
+            "makes it anew.",
+            address));
   }
   if (record.exists() && record.observed.is_null()) {
     return MakeError(
         ErrorCode::kFailedPrecondition,
         fmt::format("pod `{}` is gone: its node was preempted, or deleted outside of podctl", name),
-        "`podctl apply` makes it again.");
+        fmt::format("`podctl apply --target {}` makes it again.", address));
   }
   // Such a node shows no workers any more.
   if (record.exists() && IsTerminalState(state)) {
     const auto story = IsRecovering(record) ? record.recovery() : std::nullopt;
-    return MakeError(ErrorCode::kFailedPrecondition,
-                     fmt::format("pod `{}` is {}: the service took its node back{}", name, state,
-                                 story ? ", as was found at " + story->since : ""),
-                     "`podctl apply` makes it anew, with its bootstrap.");
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("pod `{}` is {}: the service took its node back{}", name, state,
+                    story ? ", as was found at " + story->since : ""),
+        fmt::format("`podctl apply --target {}` makes it anew, with its bootstrap.", address));
   }
   if (record.exists() && (IsStopped(record.observed) || state == "DELETING")) {
-    return MakeError(ErrorCode::kFailedPrecondition, fmt::format("pod `{}` is {}", name, state),
-                     "`podctl plan` shows what is to be done about it.");
+    const bool stopped = IsStopped(record.observed);
+    return MakeError(
+        ErrorCode::kFailedPrecondition, fmt::format("pod `{}` is {}", name, state),
+        stopped ? fmt::format("With `desiredState: READY` in the spec, `podctl apply --target {}` "
+                              "starts it.",
+                              address)
+                : fmt::format("`podctl apply --target {}` makes it anew.", address));
   }
   if (!record.exists() || record.observed.is_null() || WorkerCount(record.observed) == 0) {
-    return MakeError(ErrorCode::kFailedPrecondition,
-                     fmt::format("pod `{}` has no workers yet", name),
-                     "`podctl apply` finishes what an earlier run began.");
+    return MakeError(
+        ErrorCode::kFailedPrecondition, fmt::format("pod `{}` has no workers yet", name),
+        fmt::format("`podctl apply --target {}` finishes what an earlier run began.", address));
   }
   return {};
 }

@@ -14,6 +14,7 @@
 #include "plans/fleet/pod_target.h"
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/lineage_label.h"
+#include "plans/kinds/pod/node_trouble.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
@@ -94,13 +95,34 @@ Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& reco
     }
     TakeObserved(*node, &now);
     const std::string state = NodeState(now.observed);
-    if (!IsTerminalState(state) && !IsStopped(*node) && state != "DELETING") return {};
+    if (!IsTerminalState(state) && !IsStopped(*node) && state != "DELETING") {
+      NoteTrouble(pod, *node);
+      return {};
+    }
   } else if (node.error().code == ErrorCode::kNotFound) {
     now.observed = Value();
   } else {
     return {};  // nobody can tell
   }
   return CheckUsable(pod, now);
+}
+
+void KnownPods::NoteTrouble(const std::string& pod, const Value& node) const {
+  auto trouble = TroubleOfState(NodeState(node));
+  if (!trouble) trouble = TroubleOfHealth(NodeHealth(node));
+  const std::lock_guard lock(mutex_);
+  troubles_.erase(pod);
+  if (!trouble) return;
+  const std::string why = NodeHealthDescription(node);
+  troubles_[pod] = fmt::format("Pod `{}` {}{}. `podctl doctor {}` says what to do.", pod,
+                               trouble->what, why.empty() ? "" : fmt::format(" ({})", why), pod);
+}
+
+std::string KnownPods::StandingAdvice(const std::string& pod) const {
+  if (std::string loss = LossAdvice(pod); !loss.empty()) return loss;
+  const std::lock_guard lock(mutex_);
+  const auto trouble = troubles_.find(BarePodName(pod));
+  return trouble == troubles_.end() ? std::string() : trouble->second;
 }
 
 std::string KnownPods::LossAdvice(const std::string& pod) const {
@@ -125,10 +147,27 @@ std::optional<Error> KnownPods::AskLoss(const std::string& pod, const PodRecord&
   return losses_.emplace(name, alive.error()).first->second;
 }
 
+Error KnownPods::WithRequest(const std::string& pod, const PodRecord& record, Error error) const {
+  const auto pending = record.pending();
+  const bool goes = pending && pending->kind == PendingAction::Kind::kDelete;
+  if (!doors_.provider || record.exists() || goes) return error;
+  const Patience patience(doors_.stop);
+  const auto asked = BackingOf(record).AskRequest(**doors_.provider, record, patience.token());
+  if (!asked || !*asked) return error;
+  const NodeRequest& request = **asked;
+  const std::string of = PodAddress(pod).Text();
+  error.message += fmt::format(": {}", RequestWords(request));
+  error.hint = fmt::format("`podctl apply --target {}` {}.", of,
+                           request.waits ? "waits for it" : "asks for it anew");
+  return error;
+}
+
 Result<PodTarget> KnownPods::Find(const std::string& name) const {
   auto record = Record(name);
   if (!record) return record.error();
-  if (auto usable = CheckUsable(BarePodName(name), *record); !usable) return usable.error();
+  if (auto usable = CheckUsable(BarePodName(name), *record); !usable) {
+    return WithRequest(BarePodName(name), *record, usable.error());
+  }
   // Else its workers would be waited for, and nobody would know why they do not answer.
   if (BackingOf(*record).MayBeTaken(*record)) {
     if (auto alive = CheckAlive(BarePodName(name), *record, doors_.stop); !alive) {
@@ -179,7 +218,8 @@ std::string KnownPods::RefusedKeyAdvice(const std::string& pod) const {
     case KeyStanding::kWithheld:
       return lack + ", and the spec says `publishKey: false`: list it under `ssh.publishKeys`.";
     case KeyStanding::kUnpublished:
-      return lack + ": `podctl apply` publishes it.";
+      return fmt::format("{}: `podctl apply --target {}` publishes it.", lack,
+                         PodAddress(BarePodName(pod)));
   }
   return {};
 }
@@ -197,7 +237,7 @@ std::string KnownPods::SilenceAdvice(const std::string& pod,
     const bool silent =
         result.outcome == ssh::Outcome::kUnreachable || result.outcome == ssh::Outcome::kLost;
     if (silent && !std::exchange(asked, true)) {
-      if (std::string loss = LossAdvice(pod); !loss.empty()) return loss;
+      if (std::string standing = StandingAdvice(pod); !standing.empty()) return standing;
     }
     if (result.outcome == ssh::Outcome::kUnreachable && advice.empty()) {
       advice = ssh::ReachAdvice(result.cause);

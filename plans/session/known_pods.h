@@ -65,6 +65,9 @@ class KnownPods {
   // tell. Waits some seconds at most, and not beyond `stop`. Thread safe.
   std::optional<Error> AskLoss(const std::string& pod, const PodRecord& record,
                                const std::stop_token& stop) const;
+  // The same; and of a node that is there, why its workers may be silent: "Pod `a` is REPAIRING:
+  // …".
+  std::string StandingAdvice(const std::string& pod) const;
   // What to do about a worker that takes none of our keys, as far as its node tells: a sentence.
   // Empty where nothing is known.
   std::string RefusedKeyAdvice(const std::string& pod) const;
@@ -75,10 +78,14 @@ class KnownPods {
  private:
   Result<void> CheckAlive(const std::string& pod, const PodRecord& record,
                           const std::stop_token& stop) const;
+  // Of a pod that has no node: what the service says of the request for one.
+  Error WithRequest(const std::string& pod, const PodRecord& record, Error error) const;
+  void NoteTrouble(const std::string& pod, const Value& node) const;
 
   const PodDoors doors_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, Error> losses_;  // as last asked, by pod
+  mutable std::map<std::string, std::string> troubles_;
 };
 
 // One of them, for a job. `pods` is lent.

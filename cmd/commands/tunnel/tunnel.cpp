@@ -171,7 +171,7 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
   // Ctrl-C is how a tunnel is closed; it is no failure.
   if (!failure) return 0;
   const std::string loss =
-      failure->code == ErrorCode::kUnavailable ? pods.LossAdvice(options.pod) : "";
+      failure->code == ErrorCode::kUnavailable ? pods.StandingAdvice(options.pod) : "";
   return reporter.ShowFailure(loss.empty() ? *failure
                                            : MakeError(failure->code, failure->message, loss));
 }

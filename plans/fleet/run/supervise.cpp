@@ -36,6 +36,7 @@ class JobRun {
   RunReport Run() {
     while (true) {
       if (!Begin()) {
+        if (AwaitsMaintenance()) continue;
         return End(interrupted() ? RunReport::End::kInterrupted : RunReport::End::kNotBegun);
       }
       if (result_.outcome.interrupted || EndedWell(result_)) return End(RunReport::End::kEnded);
@@ -144,9 +145,10 @@ class JobRun {
 
   // Whether the job is to be started once more; tells so, and waits until it can be.
   bool GoesOn(const JobVerdict& verdict) {
-    // What somebody has ended on purpose stays ended.
-    const bool wanted =
-        job_.restart.on.contains(verdict.reason) && was_started_ && result_.ended_by.empty();
+    // What somebody has ended on purpose stays ended. What never came to a start has a fault of its
+    // own, unless its node has.
+    const bool may = was_started_ || verdict.reason == RestartReason::kMaintenance;
+    const bool wanted = job_.restart.on.contains(verdict.reason) && may && result_.ended_by.empty();
     if (!wanted || restarts_ >= job_.restart.attempts) return false;
     ++restarts_;
     watcher_.OnRestart(result_, restarts_, verdict);
@@ -154,6 +156,22 @@ class JobRun {
     const int pause = std::min(1 << std::min(std::max(quick_ends_ - 1, 0), 6), kMostBackoff);
     if (!doors_.clock.SleepFor(std::chrono::seconds(pause), stops_.drain)) return false;
     return WaitForPod(verdict);
+  }
+
+  // Whether workers were silent for a trouble of the node that passes, and for which the job would
+  // be started again; waits until it is over. No start is used up by it.
+  bool AwaitsMaintenance() {
+    const bool silent = hindrance_ && !hindrance_->error && !hindrance_->answers.empty();
+    const bool wanted =
+        job_.restart.attempts > 0 && job_.restart.on.contains(RestartReason::kMaintenance);
+    if (!silent || !wanted || interrupted()) return false;
+    bool gone = false;
+    const auto node = LookAtNode(&gone, stops_.drain);
+    const auto verdict = node ? JudgeNode(NodeState(*node), NodeHealth(*node)) : std::nullopt;
+    if (!verdict || verdict->reason != RestartReason::kMaintenance) return false;
+    if (!WaitForPod(*verdict)) return false;
+    hindrance_.reset();
+    return true;
   }
 
   bool WaitForPod(const JobVerdict& verdict) {
@@ -168,7 +186,7 @@ class JobRun {
         return Refuse(MakeError(
             ErrorCode::kDeadlineExceeded,
             fmt::format("pod.{} did not come back within {}", job_.pod, FormatDuration(patience)),
-            "`podctl doctor` and `podctl plan` say what is wrong with it."));
+            fmt::format("`podctl doctor {}` says what is wrong with it.", job_.pod)));
       }
       if (!std::exchange(told, true)) watcher_.OnWaiting(absent);
       if (!doors_.clock.SleepFor(kAskPace, stops_.drain)) return false;

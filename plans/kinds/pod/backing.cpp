@@ -1,5 +1,7 @@
 #include "plans/kinds/pod/backing.h"
 
+#include <fmt/format.h>
+
 #include "plans/kinds/pod/backings/node.h"
 #include "plans/kinds/pod/backings/queued.h"
 
@@ -24,6 +26,15 @@ const Backing& BackingOf(const PodRecord& record) {
 const std::vector<const Backing*>& Backings() {
   static const std::vector<const Backing*> kAll = {&kNodes, &kQueued};
   return kAll;
+}
+
+std::string RequestWords(const NodeRequest& request) {
+  if (request.since.empty()) return request.sentence;
+  // The service counts nanoseconds.
+  const auto dot = request.since.find('.');
+  const std::string since =
+      dot == std::string::npos ? request.since : request.since.substr(0, dot) + "Z";
+  return fmt::format("{}, since {}", request.sentence, since);
 }
 
 NodeName NameOf(const PodSpec& pod) {

@@ -75,6 +75,8 @@ struct NodeRequest {
   std::string sentence;  // of it: "its queued resource research is WAITING_FOR_RESOURCES"
   bool waits = true;     // false: nothing will come of it
 };
+// Its sentence, and since when: "…, since 2026-11-20T14:30:00Z".
+std::string RequestWords(const NodeRequest& request);
 
 class Backing {
  public:

@@ -24,6 +24,7 @@ using ::testing::Not;
 using testing::NotedRounds;
 using ::testing::SizeIs;
 using testing::SomeWorkers;
+using ::testing::StartsWith;
 
 constexpr std::int64_t kNow = 1'795'185'000;  // of FakeClock
 
@@ -83,6 +84,42 @@ TEST_F(DoctorNode, IsJudgedByStateAndHealth) {
   EXPECT_FALSE(report_.Healthy());
 }
 
+// What passes by itself is waited for; of the rest a command line tells what changes it. None leads
+// to a plan that has nothing to do.
+TEST_F(DoctorNode, OfEachStateItIsSaidWhetherItPasses) {
+  const auto look = [&](const std::string& state, const std::string& health) {
+    report_ = {};
+    cloud_.EditNode({"p", "z", "research"}, [&](Value& node) {
+      node.Set("state", state);
+      node.Set("health", health);
+    });
+    EXPECT_TRUE(Look());
+    EXPECT_THAT(report_.findings, SizeIs(1)) << state << health;
+    return report_.findings.empty() ? workers::Finding() : report_.findings.front();
+  };
+  for (const std::string state : {"RESTARTING", "REIMAGING", "REPAIRING"}) {
+    const workers::Finding passes = look(state, "");
+    EXPECT_THAT(passes.summary, HasSubstr("comes back by itself"));
+    EXPECT_THAT(passes.to_do, StartsWith("wait: podctl status shows when it is READY."));
+  }
+  EXPECT_EQ(look("PREEMPTED", "").to_do, "podctl apply --target pod.{pod}  (makes it anew)");
+  EXPECT_EQ(look("DELETING", "").to_do, "podctl apply --target pod.{pod}  (makes it anew)");
+  EXPECT_THAT(look("STOPPED", "").to_do, HasSubstr("desiredState: READY"));
+  for (const std::string state : {"HIDDEN", "UNKNOWN", "NEWLY"}) {
+    EXPECT_THAT(look(state, "").to_do, HasSubstr("podctl apply --replace pod.{pod}"));
+  }
+  EXPECT_THAT(look("READY", "UNHEALTHY_MAINTENANCE").summary, HasSubstr("comes back by itself"));
+  EXPECT_THAT(look("READY", "UNHEALTHY_TENSORFLOW").to_do, Not(StartsWith("wait")));
+  EXPECT_THAT(look("READY", "TIMEOUT").summary, HasSubstr("may pass by itself"));
+}
+
+TEST_F(DoctorNode, OfAPodThatIsNotMadeYetItIsSaidHow) {
+  JudgeNotMade(&report_);
+  EXPECT_EQ(report_.state, "NOT CREATED");
+  EXPECT_FALSE(report_.Healthy());
+  EXPECT_THAT(report_.findings.at(0).to_do, StartsWith("podctl apply --target pod.{pod}"));
+}
+
 TEST_F(DoctorNode, ThatIsGoneIsAFindingAndNoNode) {
   cloud_.RemoveNode({"p", "z", "research"});
   EXPECT_FALSE(Look());
@@ -125,6 +162,11 @@ TEST_F(DoctorQueue, ThatWaitsIsToldSinceWhenAndForWhat) {
             "it waits: its queued resource lab is WAITING_FOR_RESOURCES, since "
             "2026-11-20T14:30:00Z");
   EXPECT_FALSE(report_.Healthy()) << "nobody can use it yet";
+  EXPECT_EQ(
+      report_.findings[0].to_do,
+      "podctl apply --target pod.{pod}  (waits for it)  or  podctl destroy --target pod.{pod} "
+      " (gives it up)")
+      << "no other pod is to go with it";
 }
 
 TEST_F(DoctorQueue, ThatCameToNothingIsAskedForAnew) {
@@ -190,7 +232,7 @@ TEST_F(DoctorNode, OfAnInterruptedLookNothingIsSaid) {
 // `probe` and `jobs`: what the worker with that number answers.
 using Script = std::function<FakeWorkers::Answer(int worker)>;
 DoctorReport Look(const Script& probe, const Script& jobs, int count = 3,
-                  FakeWorkers** seen = nullptr) {
+                  FakeWorkers** seen = nullptr, const std::string& state = "READY") {
   static std::unique_ptr<FakeWorkers> workers;
   workers = std::make_unique<FakeWorkers>([&](const ssh::Job& job) {
     const bool asks_jobs = job.command == workers::ListCommand("");
@@ -203,7 +245,7 @@ DoctorReport Look(const Script& probe, const Script& jobs, int count = 3,
   DoctorReport report;
   report.pod = "research";
   Value node = Value::EmptyMap();
-  node.Set("state", "READY");
+  node.Set("state", state);
   LookAtWorkers(rounds, clock, node, SomeWorkers(count), &report);
   return report;
 }
@@ -234,6 +276,15 @@ TEST(DoctorWorkers, ASilentOneIsNotAskedTwice) {
   ASSERT_THAT(seen->rounds, SizeIs(2));
   EXPECT_THAT(seen->rounds[1], SizeIs(2));
   EXPECT_EQ(report.HealthyWorkers(), 2U);
+}
+
+TEST(DoctorWorkers, WhileTheNodeIsRepairedASilentOneIsWaitedFor) {
+  const auto silent = [](int) -> FakeWorkers::Answer {
+    return {{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "connection refused")};
+  };
+  EXPECT_THAT(Look(silent, NoJobs, 1).workers[0].findings[0].to_do, HasSubstr("--replace"));
+  const DoctorReport report = Look(silent, NoJobs, 1, nullptr, "REPAIRING");
+  EXPECT_THAT(report.workers[0].findings[0].to_do, StartsWith("wait for the node"));
 }
 
 TEST(DoctorWorkers, EachSilenceHasItsCode) {

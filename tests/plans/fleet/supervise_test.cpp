@@ -25,6 +25,7 @@ using testing::FakeProvider;
 using testing::FakeWorkers;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::NotedCommands;
 using testing::NotedRounds;
 using testing::PatientClock;
@@ -343,6 +344,32 @@ TEST_F(PrepareTest, NothingIsInTheWay) {
   EXPECT_TRUE(EndedWell(Run().result));
   EXPECT_THAT(watcher_.news, IsEmpty());
   EXPECT_THAT(drained_, IsEmpty());
+}
+
+// A node that is in maintenance already when the job is to begin.
+TEST_F(PrepareTest, WaitsForMaintenanceBeforeTheFirstStartWhereTheSpecCountsIt) {
+  bool repairing = true;
+  cloud_.EditNode(kNode, [](Value& node) { node.Set("state", "REPAIRING"); });
+  questions_ = [&, asked = questions_](const ssh::Job& job) -> Answer {
+    if (!repairing) return asked(job);
+    return {{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "connection refused")};
+  };
+  EXPECT_EQ(Run().end, End::kNotBegun) << "nobody has asked for that";
+  Restart(1, {RestartReason::kFailure});
+  EXPECT_EQ(Run().end, End::kNotBegun);
+  EXPECT_THAT(watcher_.lines, Not(Contains("waiting for workers")));
+
+  Restart(1, {RestartReason::kMaintenance});
+  watcher_.on_waiting = [&] {
+    repairing = false;
+    cloud_.EditNode(kNode, [](Value& node) { node.Set("state", "READY"); });
+  };
+  const RunReport report = Run();
+  EXPECT_THAT(watcher_.lines, Contains("waiting for workers"));
+  EXPECT_TRUE(report.begun);
+  EXPECT_TRUE(EndedWell(report.result));
+  EXPECT_EQ(report.restarts, 0) << "it has not run before";
+  EXPECT_FALSE(report.hindrance);
 }
 
 TEST_F(PrepareTest, WhatAnEarlierRunLeftIsEndedAndTold) {

@@ -14,6 +14,7 @@ using testing::Desk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::SessionDesk;
 using ::testing::SizeIs;
 
@@ -86,7 +87,7 @@ TEST_F(KnownPodsTest, ASpotPodThatWasTakenIsToldAtOnce) {
   ASSERT_FALSE(taken);
   EXPECT_EQ(taken.error().code, ErrorCode::kFailedPrecondition);
   EXPECT_EQ(taken.error().message, "pod `research` is PREEMPTED: the service took its node back");
-  EXPECT_THAT(taken.error().hint, HasSubstr("`podctl apply` makes it anew"));
+  EXPECT_THAT(taken.error().hint, HasSubstr("`podctl apply --target pod.research` makes it anew"));
   cloud.RemoveNode(node);
   EXPECT_THAT(Known().Find("research").error().message, HasSubstr("is gone"));
   cloud.FailNext("get", MakeError(ErrorCode::kUnavailable, "down"));
@@ -99,10 +100,9 @@ TEST_F(KnownPodsTest, ThatAPodWasTakenExplainsItsSilence) {
                  [](Value& node) { node.Set("state", "PREEMPTED"); });
   EXPECT_TRUE(Known().Find("research")) << "nobody is asked of a pod that is not spot";
   for (const auto outcome : {ssh::Outcome::kUnreachable, ssh::Outcome::kLost}) {
-    EXPECT_EQ(
-        Advice(outcome),
-        "Pod `research` is PREEMPTED: the service took its node back. `podctl apply` makes it "
-        "anew, with its bootstrap.");
+    EXPECT_EQ(Advice(outcome),
+              "Pod `research` is PREEMPTED: the service took its node back. `podctl apply --target "
+              "pod.research` makes it anew, with its bootstrap.");
   }
 }
 
@@ -110,7 +110,8 @@ TEST_F(KnownPodsTest, AnotherNodeOfTheNameAndAStoppedOneExplainSilence) {
   const NodeName node{"p", "europe-west4-a", "research"};
   cloud.EditNode(node, [](Value& value) { value.Set("state", "STOPPED"); });
   EXPECT_EQ(Advice(ssh::Outcome::kUnreachable),
-            "Pod `research` is STOPPED. `podctl plan` shows what is to be done about it.");
+            "Pod `research` is STOPPED. With `desiredState: READY` in the spec, `podctl apply "
+            "--target pod.research` starts it.");
   cloud.EditNode(node, [](Value& value) {
     value.Set("state", "READY");
     value.Set("id", "4711");
@@ -120,6 +121,45 @@ TEST_F(KnownPodsTest, AnotherNodeOfTheNameAndAStoppedOneExplainSilence) {
               "Pod `research` is gone: `research` is another node by now, made outside of podctl. "
               "`podctl plan` shows what is to be done about it.");
   }
+}
+
+// Else a port is named as the cause, which nobody can do anything about.
+TEST_F(KnownPodsTest, ATroubleOfTheNodeExplainsSilence) {
+  const NodeName node{"p", "europe-west4-a", "research"};
+  cloud.EditNode(node, [](Value& value) { value.Set("state", "REPAIRING"); });
+  EXPECT_EQ(Advice(ssh::Outcome::kUnreachable),
+            "Pod `research` is REPAIRING: the service repairs it, and it comes back by itself. "
+            "`podctl doctor research` says what to do.");
+  cloud.EditNode(node, [](Value& value) {
+    value.Set("state", "READY");
+    value.Set("health", "UNHEALTHY_MAINTENANCE");
+    value.Set("healthDescription", "until noon");
+  });
+  EXPECT_THAT(Advice(ssh::Outcome::kLost), HasSubstr("after which it comes back by itself (until "
+                                                     "noon). "));
+  ssh::WorkerResult changed;
+  changed.outcome = ssh::Outcome::kHostKeyChanged;
+  EXPECT_THAT(Known().SilenceAdvice("research", {changed}), Not(HasSubstr("MAINTENANCE")))
+      << "no maintenance gives a machine another key";
+}
+
+TEST_F(KnownPodsTest, OfAPodThatIsAskedForTheServiceSaysHowFarItIs) {
+  Edit([](PodRecord& record) {
+    record.observed = Value();
+    record.queued = QueuedRecord{"lab", Value::EmptyMap(), 1, ""};
+    record.auxiliary = {{"lab", "", Creating{{"operations/1", "2026-11-20T14:30:00Z", 1}, true}}};
+    record.current.life = Absent{};
+  });
+  cloud.queue.capacity = false;
+  cloud.queue.Put({"p", "europe-west4-a", "lab"}, "WAITING_FOR_RESOURCES", "");
+  const auto waits = Known().Find("research");
+  ASSERT_FALSE(waits);
+  EXPECT_EQ(waits.error().message,
+            "pod `research` has no workers yet: its queued resource lab is WAITING_FOR_RESOURCES, "
+            "since 2026-11-20T14:30:00Z");
+  EXPECT_EQ(waits.error().hint, "`podctl apply --target pod.research` waits for it.");
+  cloud.FailNext("queue get", MakeError(ErrorCode::kUnavailable, "down"));
+  EXPECT_EQ(Known().Find("research").error().message, "pod `research` has no workers yet");
 }
 
 TEST_F(KnownPodsTest, WhoRunsPodctlIsWhoOsLoginLetsIn) {
@@ -153,7 +193,8 @@ TEST_F(KnownPodsTest, AdviceIsAboutTheFirstThatHelps) {
   EXPECT_THAT(Advice(ssh::Outcome::kAuthRefused), HasSubstr("does not go by them yet"));
   cloud.EditNode({"p", "europe-west4-a", "research"},
                  [](Value& node) { node.SetPath("metadata.ssh-keys", ""); });
-  EXPECT_THAT(Advice(ssh::Outcome::kAuthRefused), HasSubstr("`podctl apply` publishes it."));
+  EXPECT_THAT(Advice(ssh::Outcome::kAuthRefused),
+              HasSubstr("`podctl apply --target pod.research` publishes it."));
   provider = MakeError(ErrorCode::kInvalidArgument, "no endpoint");
   EXPECT_EQ(Advice(ssh::Outcome::kAuthRefused), "");
 }

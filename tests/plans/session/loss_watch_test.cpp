@@ -104,7 +104,8 @@ TEST_F(LossWatchTest, APodThatIsGoneIsNotWaitedForAndAskedAboutOnce) {
   EXPECT_THAT(told_.lines, ElementsAre(kGone, kGone));
   EXPECT_EQ(results[1].outcome, ssh::Outcome::kUnreachable);
   EXPECT_EQ(ssh::CauseOf(results[1]), kGone);
-  EXPECT_EQ(pods_.SilenceAdvice("research", results), "`podctl apply` makes it again.");
+  EXPECT_EQ(pods_.SilenceAdvice("research", results),
+            "`podctl apply --target pod.research` makes it again.");
   EXPECT_THAT(cloud.Calls("get"), SizeIs(1)) << "the advice knows";
 }
 
