@@ -80,7 +80,11 @@ int RunStatus(Wiring& wiring) {
     return reporter.interrupted() ? kInterruptedExitCode : reporter.ShowFailure(status.error());
   }
   const State& settled = status->settled;
-  const auto rows = StatusRows(settled, status->observation);
+  auto rows = StatusRows(settled, status->observation);
+  Diagnostics problems;
+  const Spec spec = wiring.ReadSpec(problems);
+  // Of a spec that is wrong, or not at hand, nobody knows what it wants.
+  if (!problems.has_errors()) AddNotMade(PodsNotMade(spec, settled), &rows);
   const auto text = [&](Streams& streams) {
     const bool color = streams.color && streams.out_is_terminal;
     const std::string others = OtherTables(settled, status->observation, color);

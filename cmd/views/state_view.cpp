@@ -253,6 +253,23 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
   return rows;
 }
 
+void AddNotMade(const std::vector<PodSpec>& pods, std::vector<StatusRow>* rows) {
+  for (const PodSpec& pod : pods) {
+    const std::string& type = pod.node["acceleratorType"].AsString();
+    rows->push_back({pod.name,
+                     "NOT CREATED",
+                     "-",
+                     type.empty() ? "-" : type,
+                     pod.project,
+                     pod.zone,
+                     pod.node_id,
+                     "-",
+                     {}});
+  }
+  std::sort(rows->begin(), rows->end(),
+            [](const StatusRow& a, const StatusRow& b) { return a.pod < b.pod; });
+}
+
 std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
   std::vector<TableRow> table = {
       {"POD", "STATE", "HEALTH", "TYPE", "PROJECT", "ZONE", "WORKERS", "ADDRESSES"}};

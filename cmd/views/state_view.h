@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plans/engine/kind.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/value.h"
 #include "state/state.h"
 #include "state/store.h"
@@ -34,6 +35,8 @@ struct StatusRow {
 // A table for each other kind of which the state has something; "": of none.
 std::string OtherTables(const State& settled, const Observation& observation, bool color);
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation);
+// Pods that are wanted, and not made yet: "NOT CREATED". In the order of their names.
+void AddNotMade(const std::vector<PodSpec>& pods, std::vector<StatusRow>* rows);
 Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled,
                      const Observation& observation);
 // The stored generation, and those that are kept: as a table, and as a document.

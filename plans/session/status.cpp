@@ -1,5 +1,6 @@
 #include "plans/session/status.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,19 @@ Result<Status> GatherStatus(StateStore& store, const Result<Provider*>& provider
   State settled = Settle(std::move(state), *observation, kinds, &notes);
   WithKeyedDigests(settled, &observation->seen);
   return Status{std::move(settled), *std::move(observation)};
+}
+
+std::vector<PodSpec> PodsNotMade(const Spec& spec, const State& state) {
+  std::vector<PodSpec> pods;
+  for (const PodSpec* pod : DeclaredPods(spec)) {
+    const Address address = PodAddress(pod->name);
+    const bool moved =
+        std::any_of(spec.moved.begin(), spec.moved.end(), [&](const MovedSpec& move) {
+          return move.to == address && state.records.contains(move.from);
+        });
+    if (!moved && !state.records.contains(address)) pods.push_back(*pod);
+  }
+  return pods;
 }
 
 }  // namespace podctl

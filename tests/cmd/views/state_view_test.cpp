@@ -107,6 +107,23 @@ TEST(StateView, StatusTable) {
   EXPECT_TRUE(gone["acceleratorType"].is_null());
 }
 
+TEST(StateView, PodsThatAreNotMadeStandAmongTheOthers) {
+  StatusRow there{"b", "READY", "HEALTHY", "v3-8", "p", "z", "b", "1", {"203.0.113.1"}};
+  std::vector<StatusRow> rows = {there};
+  PodSpec pod;
+  pod.name = "a";
+  pod.project = "p";
+  pod.zone = "z";
+  pod.node_id = "a";
+  pod.node.Set("acceleratorType", "v3-32");
+  AddNotMade({pod}, &rows);
+  EXPECT_THAT(StatusTable(rows, false),
+              HasSubstr("a    NOT CREATED  -        v3-32  p        z     -        -\nb    READY"));
+  const Value document = StatusDocument(rows, {}, {})["pods"].AsList()[0];
+  EXPECT_EQ(document["state"], Value("NOT CREATED"));
+  EXPECT_EQ(document["workers"], Value(0));
+}
+
 // Who reads the document learns of a file what the table says.
 TEST(StateView, TheDocumentOfAStatusTellsHowAFileStands) {
   State state;

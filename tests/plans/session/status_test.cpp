@@ -59,6 +59,26 @@ TEST_F(StatusTest, ASensitiveFileThatSomebodyChangedIsToldSo) {
   EXPECT_EQ(state("0ther"), "CHANGED");
 }
 
+TEST_F(StatusTest, PodsThatAreWantedAndNotMadeAreKnown) {
+  Pods(Desk::Pod("research"));
+  const PlanRun run = Applied();
+  Pods(Desk::Pod("research") + Desk::Pod("next"));
+  const auto names = [&](const std::string& more) {
+    Spec(*files.FileText(kSpecPath) + more);
+    Diagnostics problems;
+    LoadOptions load = Wishes().load;
+    const auto spec = LoadSpec(load, files, environment, problems);
+    EXPECT_FALSE(problems.has_errors());
+    std::vector<std::string> found;
+    for (const PodSpec& pod : PodsNotMade(spec, Stored())) found.push_back(pod.name);
+    return found;
+  };
+  EXPECT_THAT(names(""), ::testing::ElementsAre("next"));
+  Pods(Desk::Pod("lab") + Desk::Pod("next"));
+  EXPECT_THAT(names("moved: [{from: pod.research, to: pod.lab}]\n"), ::testing::ElementsAre("next"))
+      << "what has another name by now is there";
+}
+
 TEST_F(StatusTest, NoStateIsAnEmptyOne) {
   const auto status = Look();
   ASSERT_TRUE(status);
