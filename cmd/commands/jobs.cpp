@@ -55,6 +55,9 @@ int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporte
               Streams& streams) {
   if (const auto& why = done.hindrance) {
     if (why->error) return reporter.ShowFailure(*why->error);
+    if (streams.json && !why->answers.empty()) {
+      return reporter.ShowFailure(SilenceError("nothing was started", why->answers, pods));
+    }
     ShowSilent(why->answers, pods, streams);
     return reporter.FailedExitCode();
   }

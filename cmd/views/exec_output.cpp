@@ -66,6 +66,7 @@ void ExecDesk::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unhe
     err_prefixes_.push_back(err(Ink::kYellow, prefix) + ' ');
   }
   interrupted_at_.reset();
+  unseen_.clear();
   received_ = shown_ = 0;
 }
 
@@ -142,7 +143,7 @@ void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line
   const std::lock_guard lock(mutex_);
   if (LeavesOut()) return;
   shown_ += line.size() + 1;
-  if (!Shows(job)) return;
+  if (!Shows(job)) return KeepUnseen(job, stream, line);
   const bool out = stream == ssh::Stream::kOut;
   const std::string time = wishes_.timestamps ? FormatTimestamp(clock_.Now()) : "";
   if (streams_.json) {
@@ -154,6 +155,22 @@ void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line
     out ? Out(out_prefixes_.at(job) + text) : Err(err_prefixes_.at(job) + text);
   }
   CheckHeard();
+}
+
+void ExecDesk::KeepUnseen(std::size_t job, ssh::Stream stream, std::string_view line) {
+  constexpr std::size_t kMostKept = 10;
+  constexpr std::size_t kLongestKept = 300;
+  if (!wishes_.only || stream != ssh::Stream::kErr) return;
+  if (wishes_.only->contains((*jobs_)[job].worker.index)) return;
+  auto& kept = unseen_[job];
+  if (kept.size() == kMostKept) kept.pop_front();
+  kept.push_back(VisibleLine(line.substr(0, kLongestKept)));
+}
+
+std::vector<std::string> ExecDesk::LastUnseen(std::size_t job) const {
+  const auto found = unseen_.find(job);
+  if (found == unseen_.end()) return {};
+  return {found->second.begin(), found->second.end()};
 }
 
 void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {

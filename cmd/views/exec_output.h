@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -63,12 +65,16 @@ class ExecDesk final : public ExecWatcher {
   void OnOver(std::size_t job, const std::string& cause);
   // A line that was for podctl itself: nobody misses it on the screen.
   void CountAsShown(std::string_view line);
+  // The last lines that a job wrote on standard error, where `only` leaves it out. When all is
+  // over.
+  std::vector<std::string> LastUnseen(std::size_t job) const;
   // Something about all of the workers: `line` for people, `event` for tools.
   void Tell(const std::string& line, const Value& event);
 
  private:
   bool LeavesOut();
   bool Shows(std::size_t job) const;
+  void KeepUnseen(std::size_t job, ssh::Stream stream, std::string_view line);
   void TellInterrupt();
   void TellLeftOut();
   void CheckHeard();
@@ -97,11 +103,12 @@ class ExecDesk final : public ExecWatcher {
   Clock::SteadyTime began_{};
   Clock::SteadyTime drawn_at_{};
   Clock::SteadyTime told_at_{};
-  std::set<std::string> told_causes_;                // in a log
-  ssh::Cause why_again_;                             // of the worker that was told of last
-  std::optional<Clock::SteadyTime> interrupted_at_;  // when it was noticed
-  std::uint64_t received_ = 0;                       // bytes of output, of jobs that have ended
-  std::uint64_t shown_ = 0;                          // bytes that were received and are shown
+  std::set<std::string> told_causes_;                      // in a log
+  ssh::Cause why_again_;                                   // of the worker that was told of last
+  std::optional<Clock::SteadyTime> interrupted_at_;        // when it was noticed
+  std::map<std::size_t, std::deque<std::string>> unseen_;  // by job: the last of them
+  std::uint64_t received_ = 0;  // bytes of output, of jobs that have ended
+  std::uint64_t shown_ = 0;     // bytes that were received and are shown
 };
 
 }  // namespace podctl

@@ -233,18 +233,39 @@ void JobView::OnNews(const PrepareNews& news) {
 void JobView::OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) {
   bool interrupted = ended.outcome.interrupted;
   ShowGroups(&interrupted);
-  if (!streams_.json) streams_.err << RunSummary(ended);
+  const bool of_node =
+      why.reason == RestartReason::kMaintenance || why.reason == RestartReason::kPreemption;
+  std::string text =
+      of_node ? NodeRestartText(ended, restart, job_.restart.attempts, why) : std::string();
+  if (text.empty()) {
+    if (!streams_.json) streams_.err << SummaryOf(ended);
+    text = fmt::format("Restart {} of {}, on {}: {}.", restart, job_.restart.attempts,
+                       RestartReasonName(why.reason), why.because);
+  }
   Value event = Event("restart");
   event.Set("restart", restart);
   event.Set("of", job_.restart.attempts);
   event.Set("reason", RestartReasonName(why.reason));
-  Tell(fmt::format("Restart {} of {}, on {}: {}.", restart, job_.restart.attempts,
-                   RestartReasonName(why.reason), why.because),
-       std::move(event));
+  Tell(text, std::move(event));
+}
+
+std::string JobView::SummaryOf(const AttemptResult& result) const {
+  std::string text = RunSummary(result);
+  if (!result.first) return text;
+  const std::vector<std::string> words = desk_.LastUnseen(*result.first);
+  if (words.empty()) return text;
+  const std::string name = result.outcome.jobs[*result.first].worker.Name();
+  text += "The last of its standard error, which was not watched:\n";
+  for (const std::string& line : words) text += fmt::format("{} | {}\n", name, line);
+  if (outputs_ == nullptr || outputs_->folder().empty()) {
+    text += "All of it is kept with `--output-dir DIR`, and seen without `--worker`.\n";
+  }
+  return text;
 }
 
 void JobView::OnWaiting(bool absent) {
-  Tell(absent ? fmt::format("Waiting until pod.{} is there again; `podctl apply` makes it anew.",
+  Tell(absent ? fmt::format("Waiting until pod.{0} is there again; `podctl apply --target pod.{0}` "
+                            "makes it anew.",
                             job_.pod)
               : fmt::format("Waiting until the workers of pod.{} answer.", job_.pod),
        Event("waiting"));
@@ -276,7 +297,7 @@ int JobView::ShowEnd(const RunReport& report) {
   }
   // main() says why, where anybody can be told.
   if (!streams_.out && !interrupted) return 1;
-  streams_.err << RunSummary(result);
+  streams_.err << SummaryOf(result);
   if (code == 0) {
     streams_.err << fmt::format("Job {} ended well on {}, after {}.\n", job_.name,
                                 Plural(result.outcome.jobs.size(), "worker"),

@@ -69,6 +69,8 @@ class JobView final : public JobWatcher {
   Value Event(const std::string& type) const;
   void Tell(const std::string& text, Value event);
   void ShowGroups(bool* interrupted);
+  // With the last words of who failed first, where they were not on the screen.
+  std::string SummaryOf(const AttemptResult& result) const;
 
   Streams& streams_;
   Clock& clock_;

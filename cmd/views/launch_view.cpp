@@ -231,8 +231,10 @@ std::string EndedLines(const AttemptResult& result, int per_slice) {
     text += fmt::format("{} ended{}: {}\n", were(ended), why, FormatWorkers(ended, per_slice));
   }
   if (!asked.empty()) {
-    text += fmt::format("{} asked to end{}; still at it: {}\n", were(asked), why,
-                        FormatWorkers(asked, per_slice));
+    const bool follows = result.kill_in && result.kill_in->count() > 0;
+    text += fmt::format(
+        "{} asked to end{}; still at it: {}{}\n", were(asked), why, FormatWorkers(asked, per_slice),
+        follows ? fmt::format(" (KILL in {})", FormatDuration(*result.kill_in)) : "");
   }
   return text;
 }
@@ -266,6 +268,25 @@ std::string FailureText(const std::string& worker, const std::string& cause,
   if (!aftermath) return fmt::format("{} failed: {}. The others go on.", worker, cause);
   return fmt::format("{} failed: {}. Who of the others has not ended {} later is ended then.",
                      worker, cause, FormatDuration(*aftermath));
+}
+
+std::string NodeRestartText(const AttemptResult& ended, int restart, int most,
+                            const JobVerdict& why) {
+  const auto& jobs = ended.outcome.jobs;
+  std::vector<int> workers;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const ssh::WorkerResult& each = ended.outcome.results[i];
+    // Whatever else became of a worker is news.
+    const bool by_it = IsConsequence(each) || each.outcome == Outcome::kLost ||
+                       each.outcome == Outcome::kUnreachable;
+    if (!each.ok() && !by_it) return {};
+    if (!each.ok()) workers.push_back(jobs[i].worker.index);
+  }
+  if (workers.empty()) return {};
+  return fmt::format("{} That ended the job on {}: {}. Restart {} of {}, on {}.",
+                     Sentence(why.because), Plural(workers.size(), "worker"),
+                     FormatWorkers(workers, jobs.front().worker.per_slice), restart, most,
+                     RestartReasonName(why.reason));
 }
 
 std::string RunSummary(const AttemptResult& result) {

@@ -33,7 +33,11 @@ std::string FailureText(const std::string& worker, const std::string& cause,
 
 // Several lines; "" where all ended well.
 std::string RunSummary(const AttemptResult& result);
-// The same for a tool: the event "summary".
+// The end of a start that the node's trouble brought about, and the start that follows, in a line;
+// "" where some worker tells of more than that.
+std::string NodeRestartText(const AttemptResult& ended, int restart, int most,
+                            const JobVerdict& why);
+// As RunSummary, for a tool: the event "summary".
 Value RunSummaryEvent(const AttemptResult& result, int exit_code, int restarts);
 
 // 130 when interrupted; 0 when all ended well; the commands' own code where those that failed by

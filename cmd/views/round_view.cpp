@@ -56,13 +56,26 @@ std::string SilenceText(const std::vector<WorkerAnswer>& answers) {
   return FailedText(causes, answers.size(), per_slice);
 }
 
+namespace {
+
+std::string AdviceFor(const std::vector<WorkerAnswer>& answers, const KnownPods& pods) {
+  std::vector<ssh::WorkerResult> results;
+  for (const WorkerAnswer& answer : answers) results.push_back(answer.result);
+  return pods.SilenceAdvice(answers.front().worker.pod, results);
+}
+
+}  // namespace
+
+Error SilenceError(const std::string& what, const std::vector<WorkerAnswer>& answers,
+                   const KnownPods& pods) {
+  return MakeError(ErrorCode::kUnavailable, what, SilenceText(answers) + AdviceFor(answers, pods));
+}
+
 void ShowSilent(const std::vector<WorkerAnswer>& answers, const KnownPods& pods, Streams& streams) {
   const std::string text = SilenceText(answers);
   if (text.empty()) return;
   streams.err << text;
-  std::vector<ssh::WorkerResult> results;
-  for (const WorkerAnswer& answer : answers) results.push_back(answer.result);
-  const std::string advice = pods.SilenceAdvice(answers.front().worker.pod, results);
+  const std::string advice = AdviceFor(answers, pods);
   if (!advice.empty()) streams.err << advice << "\n";
 }
 

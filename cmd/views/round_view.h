@@ -77,6 +77,9 @@ class PodRounds {
   WorkerRounds rounds_;
 };
 
+// The same as an error, for a tool: `what` did not come about, and what may help them.
+Error SilenceError(const std::string& what, const std::vector<WorkerAnswer>& answers,
+                   const KnownPods& pods);
 // Workers of whom there is no answer, on standard error, and what may help them: "2 of 4 workers
 // failed: …".
 void ShowSilent(const std::vector<WorkerAnswer>& answers, const KnownPods& pods, Streams& streams);

@@ -258,10 +258,11 @@ TEST_F(RunPodsTest, ANodeInMaintenanceIsWaitedFor) {
   ASSERT_TRUE(Eventually([&] { return Exec("test -s runs").code == 0; }));
   OnNode("maintain");
   EXPECT_TRUE(
-      run->WaitForErr("Restart 1 of 2, on maintenance: the node is UNHEALTHY_MAINTENANCE.\n"
+      run->WaitForErr("\nThe node is UNHEALTHY_MAINTENANCE. That ended the job on 4 workers: 0-3. "
+                      "Restart 1 of 2, on maintenance.\n"
                       "Waiting until the workers of pod.research answer.\n"))
       << run->err();
-  EXPECT_THAT(run->err(), HasSubstr("The job was ended, since the node is UNHEALTHY_MAINTENANCE."));
+  EXPECT_THAT(run->err(), Not(HasSubstr("The job was ended"))) << "one event is told once";
   OnNode("heal");
   const RunResult result = run->Result();
   EXPECT_EQ(result.code, 0) << result;
@@ -279,10 +280,12 @@ TEST_F(RunPodsTest, APreemptedPodIsWaitedForAndGetsItsFilesAnew) {
   ASSERT_TRUE(run->WaitForOut("research/3 | first")) << run->err();
   box_.WriteFile("src/train.sh", "echo second\n");
   OnNode("preempt");
-  EXPECT_TRUE(
-      run->WaitForErr("Waiting until pod.research is there again; `podctl apply` makes it anew.\n"))
+  EXPECT_TRUE(run->WaitForErr(
+      "Restart 1 of 2, on preemption.\nWaiting until pod.research is there again; `podctl apply "
+      "--target pod.research` makes it anew.\n"))
       << run->err();
-  EXPECT_THAT(run->err(), HasSubstr("Restart 1 of 2, on preemption: the node is PREEMPTED.\n"));
+  EXPECT_THAT(run->err(),
+              HasSubstr("\nThe node is PREEMPTED. That ended the job on 4 workers: 0-3. "));
   box_.Apply();
   const RunResult result = run->Result();
   EXPECT_EQ(result.code, 0) << result;

@@ -144,6 +144,32 @@ TEST_F(RunTest, NothingStartsWhenOneWorkerCannotBeMadeReady) {
   EXPECT_TRUE(Eventually([] { return Exec("test ! -e ~/was-started").code == 0; }));
 }
 
+// A tool hears of it too, and finds a results.json of what came of nothing.
+TEST_F(RunTest, AToolHearsThatNothingWasStarted) {
+  Job("    command: [\"true\"]\n");
+  const std::string node = "projects/my-project/locations/europe-west4-a/nodes/research";
+  const auto act = [&](const std::string& action) {
+    box_->Http("POST", "/emulator/workers",
+               R"({"node": ")" + node + R"(", "worker": 5, "action": ")" + action + "\"}");
+  };
+  act("stop");
+  const RunResult run = Run({"--json", "--output-dir", "unbegun"});
+  act("start");
+  EXPECT_EQ(run.code, 1) << run;
+  const auto event = ParseJson(run.out);
+  ASSERT_TRUE(event) << run;
+  EXPECT_EQ((*event)["type"], Value("diagnostic"));
+  EXPECT_EQ((*event)["diagnostic"]["summary"], Value("nothing was started"));
+  EXPECT_THAT((*event)["diagnostic"]["detail"].AsString(), HasSubstr("1 of 16 workers failed:"));
+  const auto results = ParseJson(box_->ReadFile("unbegun/results.json"));
+  ASSERT_TRUE(results);
+  EXPECT_EQ((*results)["job"], Value("train"));
+  EXPECT_FALSE((*results)["ended"].AsString().empty());
+  ASSERT_THAT((*results)["results"].AsList(), SizeIs(kWorkers));
+  EXPECT_EQ((*results)["results"].AsList()[5]["outcome"], Value("unreachable"));
+  EXPECT_EQ((*results)["results"].AsList()[6]["outcome"], Value("not started"));
+}
+
 // One of the processes is killed on its worker: that is the cause, and the others, which would wait
 // for it for ever, are ended because of it.
 TEST_F(RunTest, AKilledWorkerIsTheCauseAndTheJobIsStartedAgain) {

@@ -67,7 +67,7 @@ int PrintJob(Reporter& reporter, StateStore& store, const Spec& spec, const JobS
         ErrorCode::kFailedPrecondition,
         fmt::format("pod.{} is not there yet, and how many workers it will have is not known",
                     job.pod),
-        "`podctl apply` makes it."));
+        fmt::format("`podctl apply --target pod.{}` makes it.", job.pod)));
   }
   const auto launch = MakeLaunch(job, *pod, {options.arguments, options.workers, 1, kNoRunYet});
   if (!launch) return reporter.ShowFailure(launch.error());
@@ -141,6 +141,16 @@ int ShowKept(const RunOutputs& outputs, const RunOptions& options, int code, Rep
   return code;
 }
 
+// Why the job was not started, or not again.
+void ShowHindrance(const RunReport& report, const KnownPods& pods, Reporter& reporter,
+                   Streams& streams) {
+  const Hindrance& why = *report.hindrance;
+  if (why.error) return reporter.ShowError("", *why.error);
+  if (!streams.json || why.answers.empty()) return ShowSilent(why.answers, pods, streams);
+  const std::string what = report.begun ? "it was not started again" : "nothing was started";
+  reporter.ShowError("", SilenceError(what, why.answers, pods));
+}
+
 // Exits with 0 when the job ended well everywhere, with the command's own code where those that
 // failed agree on one, else 1; 130 when interrupted.
 int RunJob(Wiring& wiring, const RunOptions& options) {
@@ -202,12 +212,9 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   const JobDoors doors{
       wiring.ssh(), *rounds, wiring.clock(), wiring.files(), provider ? *provider : nullptr, pod};
   const RunReport report = SuperviseJob(doors, spec, *job, run, wishes, view, stops);
-  if (const auto& why = report.hindrance; why && why->error) {
-    reporter.ShowError("", *why->error);
-  } else if (why) {
-    ShowSilent(why->answers, pods, streams);
-  }
+  if (report.hindrance) ShowHindrance(report, pods, reporter, streams);
   const bool begun = report.end != RunReport::End::kNotBegun;
+  if (outputs && report.hindrance) outputs->OnNotBegun(report.hindrance->answers);
   const int code = begun ? view.ShowEnd(report) : reporter.FailedExitCode();
   return outputs && begun ? ShowKept(*outputs, options, code, reporter, streams) : code;
 }

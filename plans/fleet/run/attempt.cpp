@@ -224,9 +224,12 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
   watcher.Commands().OnBegin(jobs, stop);
   Supervisor supervisor(plan, watcher, gate, clock, stop);
   FarewellLimit farewell(stops.leave, clock);
+  std::optional<Clock::SteadyTime>
+      asked_at;  // when the workers were to end, of the ticker's thread
   {
     const std::jthread ticker([&](const std::stop_token& end) {
       while (clock.SleepFor(kAttemptTick, end)) {
+        if (!asked_at && stop.stop_requested()) asked_at = clock.Steady();
         watcher.Commands().Tick();
         supervisor.Tick();
         farewell.Tick(stops.drain.stop_requested());
@@ -250,6 +253,11 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
   watcher.Commands().OnEnd();
   AttemptResult result = supervisor.Take(std::move(jobs));
   result.outcome.interrupted = stops.drain.stop_requested();
+  if (stop.stop_requested()) {
+    const auto passed = clock.Steady() - asked_at.value_or(clock.Steady());
+    result.kill_in = std::max(std::chrono::seconds(0),
+                              std::chrono::ceil<std::chrono::seconds>(plan.run.grace - passed));
+  }
   return result;
 }
 

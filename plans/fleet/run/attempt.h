@@ -41,6 +41,8 @@ struct AttemptResult {
   std::optional<JobVerdict> told;            // by `look`
   std::string stalled;                       // by the heartbeat
   std::string ended_by;  // who ended it from elsewhere, as the workers tell; empty: nobody
+  // After which those that were asked to end, and have not, are killed; nullopt: nobody was asked.
+  std::optional<std::chrono::seconds> kill_in;
 };
 
 // A worker that failed while others go on. They are given `aftermath` to end by themselves;

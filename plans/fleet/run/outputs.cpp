@@ -34,7 +34,14 @@ Result<void> RunOutputs::Prepare() {
       wishes_.overwrite ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse;
   const auto opened = OutputFolder::Open({}, files_, wishes_.folder, found);
   if (!opened) return opened.error();
-  return wishes_.overwrite ? RemoveRestarts() : Result<void>();
+  if (wishes_.overwrite) {
+    if (auto removed = RemoveRestarts(); !removed) return removed;
+  }
+  record_ = about_;
+  record_.started = FormatTimestamp(clock_.Now());
+  (*opened)->Save(record_);
+  if (auto trouble = (*opened)->trouble()) return *std::move(trouble);
+  return {};
 }
 
 // Those that podctl wrote, as their results.json says; another folder of that name is in the way of
@@ -64,6 +71,21 @@ Result<void> RunOutputs::RemoveRestarts() {
     static_cast<void>((*whole)->RemoveFolder(name).has_value());
   }
   return {};
+}
+
+void RunOutputs::OnNotBegun(const std::vector<WorkerAnswer>& answers) {
+  const std::lock_guard lock(mutex_);
+  if (wishes_.folder.empty() || starts_ > 0) return;
+  ssh::WorkerResult skipped;
+  skipped.outcome = ssh::Outcome::kSkipped;
+  for (const WorkerAnswer& answer : answers) {
+    record_.workers.push_back(answer.worker.index);
+    record_.results[answer.worker.index] = EntryOf(answer.result.ok() ? skipped : answer.result);
+  }
+  record_.ended = FormatTimestamp(clock_.Now());
+  const auto opened = OutputFolder::Open({}, files_, wishes_.folder, OutputFolder::Found::kReplace);
+  if (opened) (*opened)->Save(record_);
+  if (!opened) trouble_ = opened.error();
 }
 
 std::string RunOutputs::BelowOfStart() const {

@@ -18,6 +18,7 @@
 #include "plans/fleet/exec/exec.h"
 #include "plans/fleet/exec/outcome.h"
 #include "plans/fleet/exec/record.h"
+#include "plans/fleet/worker_round.h"
 #include "providers/base/error.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
@@ -42,9 +43,12 @@ class RunOutputs final : public ExecWatcher {
         wishes_(std::move(wishes)),
         about_(std::move(about)) {}
 
-  // Makes the folder. kAlreadyExists where it holds anything that may not be replaced; what is to
-  // be replaced of the restarts of an earlier run goes, so that nobody takes it for this run's.
+  // Makes the folder, with a results.json that says that nothing has come of it yet. kAlreadyExists
+  // where it holds anything that may not be replaced; what is to be replaced of the restarts of an
+  // earlier run goes, so that nobody takes it for this run's.
   Result<void> Prepare();
+  // It did not come to a start, since of some of these there was no answer.
+  void OnNotBegun(const std::vector<WorkerAnswer>& answers);
 
   void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override;
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override;
@@ -59,6 +63,7 @@ class RunOutputs final : public ExecWatcher {
 
   // Of the last start, when it has ended; null: it was not wanted. Lives until the next start.
   const KeptOutputs* kept() const { return kept_ ? &*kept_ : nullptr; }
+  const std::string& folder() const { return wishes_.folder; }
   // Why not everything could be kept, of any start; nullopt: it could.
   const std::optional<Error>& trouble() const { return trouble_; }
 

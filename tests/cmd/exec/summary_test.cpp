@@ -384,6 +384,22 @@ TEST_F(ExecDeskTest, ShowsTheWatchedWorkersAloneAndWhenALineCame) {
 }
 
 // What is not watched is not left out either.
+TEST_F(ExecDeskTest, KeepsTheLastWordsOfWhoIsNotWatched) {
+  ExecDesk::Wishes wishes;
+  wishes.only = {{0}};
+  ExecDesk& desk = Open(std::move(wishes));
+  desk.OnLine(0, Stream::kErr, "seen");
+  desk.OnLine(1, Stream::kOut, "a step");
+  for (int i = 0; i < 12; ++i) desk.OnLine(1, Stream::kErr, "line " + std::to_string(i));
+  desk.OnEnd();
+  EXPECT_EQ(err_.str(), "research/0 | seen\n");
+  const auto last = desk.LastUnseen(1);
+  ASSERT_EQ(last.size(), 10U);
+  EXPECT_EQ(last.front(), "line 2");
+  EXPECT_EQ(last.back(), "line 11");
+  EXPECT_TRUE(desk.LastUnseen(0).empty());
+}
+
 TEST_F(ExecDeskTest, AfterCtrlCNobodyMissesWhatIsNotWatched) {
   ExecDesk::Wishes wishes;
   wishes.only = std::set<int>{1};

@@ -65,6 +65,29 @@ TEST(RunSummaryTest, TellsWhoIsStillAtIt) {
             "1 worker was asked to end because of it; still at it: 2\n");
 }
 
+TEST(RunSummaryTest, TellsWhenWhoIsStillAtItIsKilled) {
+  AttemptResult attempt = ResultOf({Ended(Outcome::kCancelled), Ended(Outcome::kCancelled)});
+  for (ssh::WorkerResult& each : attempt.outcome.results) each.ended = false;
+  attempt.outcome.interrupted = true;
+  attempt.kill_in = std::chrono::seconds(26);
+  EXPECT_EQ(RunSummary(attempt), "2 workers were asked to end; still at it: 0-1 (KILL in 26s)\n");
+  attempt.kill_in = std::chrono::seconds(0);
+  EXPECT_EQ(RunSummary(attempt), "2 workers were asked to end; still at it: 0-1\n");
+}
+
+// One event is told once: what happened, to whom, and what follows.
+TEST(NodeRestartTest, TellsATroubleOfTheNodeInALine) {
+  AttemptResult attempt = ResultOf({Ended(Outcome::kCancelled), Ended(Outcome::kLost),
+                                    Ended(Outcome::kExited), Ended(Outcome::kUnreachable)});
+  attempt.first = 1;
+  const JobVerdict taken{RestartReason::kPreemption, "the node is PREEMPTED"};
+  EXPECT_EQ(NodeRestartText(attempt, 1, 3, taken),
+            "The node is PREEMPTED. That ended the job on 3 workers: 0-1,3. Restart 1 of 3, on "
+            "preemption.");
+  attempt.outcome.results[2].exit_code = 3;
+  EXPECT_EQ(NodeRestartText(attempt, 1, 3, taken), "") << "a failure is told in full";
+}
+
 TEST(RunSummaryTest, WhatSomebodyHasEndedDidNotFail) {
   AttemptResult attempt = ResultOf({Ended(Outcome::kExited, 143), Ended(Outcome::kExited, 143),
                                     Ended(Outcome::kExited, 0), Ended(Outcome::kExited, 137)});
