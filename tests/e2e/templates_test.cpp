@@ -123,6 +123,58 @@ TEST_F(TemplatesTest, EachIsValidAppliedAndThenThereIsNothingLeftToDo) {
   }
 }
 
+// What a job runs is brought by the spec or by a line of its header; and a line that starts a job
+// and goes away starts none that is to be started again.
+TEST_F(TemplatesTest, EachJobHasWhatItsHeaderTells) {
+  const auto list = ParseJson(box_.Run({"init", "--list", "--json"}).out);
+  ASSERT_TRUE(list);
+  for (const Value& item : (*list)["templates"].AsList()) {
+    const std::string name = item["name"].AsString();
+    SCOPED_TRACE(name);
+    const std::string spec = Init(name);
+    const std::string text = box_.ReadFile(spec);
+    const RunResult listed = Run(spec, {"run", "--list", "--json"});
+    if (text.find("\njobs:") == std::string::npos) continue;
+    const auto jobs = ParseJson(listed.out);
+    ASSERT_TRUE(jobs) << listed;
+    for (const Value& job : (*jobs)["jobs"].AsList()) {
+      ExpectOk(Run(spec, {"run", job["name"].AsString(), "--print"}));
+    }
+    const std::string of_jobs = text.substr(text.find("\njobs:"));
+    const bool brings = of_jobs.find("sync: [{source: ., ") != std::string::npos ||
+                        text.find("# podctl cp train.py research:") != std::string::npos ||
+                        text.find("cat > ~/train.py") != std::string::npos;
+    const bool wants = of_jobs.find(" train.py]") != std::string::npos ||
+                       of_jobs.find("train_spmd.py]") != std::string::npos;
+    EXPECT_TRUE(brings || !wants) << text;
+    const bool again = of_jobs.find("\n    restart:") != std::string::npos;
+    for (const std::string& line : SplitLines(text)) {
+      const bool detached = line.starts_with("# podctl run ") && line.find("--detach") != line.npos;
+      EXPECT_FALSE(detached && again) << line;
+    }
+  }
+}
+
+// As their headers say, on workers that have a Python.
+TEST_F(TemplatesTest, AProgramBesideTheSpecIsRun) {
+  const std::string program =
+      "import os, sys\nprint('step', os.environ['PODCTL_JOB'], sys.argv[1:])\n";
+  const std::string tensorflow = Init("tensorflow-pod");
+  box_.WriteFile("tensorflow-pod/train.py", program);
+  ExpectOk(Run(tensorflow, {"apply", "--auto-approve"}));
+  const RunResult train = Run(tensorflow, {"run", "train"});
+  EXPECT_EQ(train.code, 0) << train;
+  EXPECT_THAT(train.out, HasSubstr("step train ['--batch_size=1024']")) << train;
+  ExpectOk(Run(tensorflow, {"destroy", "--auto-approve"}));
+
+  const std::string trials = Init("trials");
+  ExpectOk(Run(trials, {"apply", "--auto-approve"}));
+  box_.WriteFile("trials/train.py", program);
+  ExpectOk(Run(trials, {"cp", box_.Path("trials/train.py"), "research:"}));
+  const RunResult trial = Run(trials, {"run", "trial-0"});
+  EXPECT_THAT(trial.out, HasSubstr("step trial-0 ['--rate=0.3']")) << trial;
+}
+
 // Without uv it is Python's own venv, and what it cannot install fails the step.
 TEST_F(TemplatesTest, WhatCannotBeInstalledFailsTheStep) {
   const std::string spec = Init("pytorch-xla");
