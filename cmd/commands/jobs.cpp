@@ -59,6 +59,9 @@ int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporte
       return reporter.ShowFailure(SilenceError("nothing was started", why->answers, pods));
     }
     ShowSilent(why->answers, pods, streams);
+    if (!why->answers.empty()) {
+      streams.err << "The job was started on no worker: all have to answer first.\n";
+    }
     return reporter.FailedExitCode();
   }
   const StartReport& report = done.report;

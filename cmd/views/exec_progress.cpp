@@ -227,8 +227,14 @@ std::vector<std::string> ExecProgress::Lines() {
 std::string ExecProgress::PlainLine() {
   const Clock::SteadyTime now = clock_.Steady();
   const std::string pace = Pace();
-  return fmt::format("{}: {}{} [{} elapsed{}]", pod_, Counts(), Amount(), Whole(now - began_),
-                     pace.empty() ? "" : ", " + pace);
+  std::vector<int> kept_out;
+  for (std::size_t i = 0; KeptOut() && i < states_.size(); ++i) {
+    if (tally_.PhaseOf(i) == Phase::kRetrying) kept_out.push_back(workers_[i]);
+  }
+  const std::string who =
+      kept_out.empty() ? "" : "; retrying " + Clipped(WorkersName(pod_, kept_out, per_slice_));
+  return fmt::format("{}: {}{}{} [{} elapsed{}]", pod_, Counts(), Amount(), who,
+                     Whole(now - began_), pace.empty() ? "" : ", " + pace);
 }
 
 namespace {

@@ -250,6 +250,18 @@ WorkerGroups LaterFailures(const AttemptResult& result) {
   return groups;
 }
 
+// Of a start that did not end well everywhere.
+std::string WellLine(const AttemptResult& result, int per_slice) {
+  std::vector<int> well;
+  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
+    const ssh::WorkerResult& each = result.outcome.results[i];
+    if (each.ok()) well.push_back(result.outcome.jobs[i].worker.index);
+  }
+  if (!result.started || well.empty() || well.size() == result.outcome.results.size()) return {};
+  return fmt::format("{} ended well: {}\n", Plural(well.size(), "worker"),
+                     FormatWorkers(well, per_slice));
+}
+
 std::string FirstLine(const AttemptResult& result) {
   const ssh::Job& job = result.outcome.jobs[*result.first];
   const std::string cause = CauseOfEnd(result.outcome.results[*result.first]);
@@ -306,6 +318,7 @@ std::string RunSummary(const AttemptResult& result) {
                         FormatWorkers(group.workers, per_slice));
   }
   text += EndedLines(result, per_slice);
+  text += WellLine(result, per_slice);
   const std::vector<int> unstarted = WorkersThat(result, Outcome::kSkipped);
   if (!unstarted.empty()) {
     text += fmt::format("Nothing was started on {}: {}\n",

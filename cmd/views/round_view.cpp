@@ -17,11 +17,12 @@ constexpr std::chrono::seconds kLongWait{2};
 
 void RoundView::OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) {
   if (!shown_) return;
+  waits_ = false;
   desk_.OnBegin(jobs, unheard_);
   ticker_ = std::jthread([this, waits_for, began = clock_.Steady()](const std::stop_token& end) {
     bool told = waits_for.empty();
     while (clock_.SleepFor(kTick, end)) {
-      if (!told && clock_.Steady() - began > kLongWait) {
+      if (!told && waits_ && clock_.Steady() - began > kLongWait) {
         desk_.Tell(waits_for, {});
         told = true;
       }

@@ -2,6 +2,7 @@
 // shows it, and who gave no answer. Knows nothing of what was asked.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <stop_token>
 #include <string>
@@ -36,6 +37,7 @@ class RoundView final : public RoundWatcher {
   void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
     if (shown_) desk_.OnTryAgain(job, why);
   }
+  void OnWaits(std::size_t) override { waits_ = true; }
   void OnAnswer(std::size_t job, const WorkerAnswer& answer) override {
     if (shown_) desk_.OnOver(job, answer.result.ok() ? "" : CauseOfSilence(answer));
   }
@@ -50,8 +52,9 @@ class RoundView final : public RoundWatcher {
   const std::string address_;
   const bool shown_;
   ExecDesk desk_;
-  std::stop_source unheard_;  // of the desk: nothing is ended by it
-  std::jthread ticker_;       // of the round that goes on; last: it ends first
+  std::atomic<bool> waits_ = false;  // a worker, in the round that goes on
+  std::stop_source unheard_;         // of the desk: nothing is ended by it
+  std::jthread ticker_;              // of the round that goes on; last: it ends first
 };
 
 // "2 of 4 workers failed:", and below it why, a line for each cause; "" where there is none.

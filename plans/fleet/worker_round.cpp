@@ -26,7 +26,9 @@ class RoundListener final : public ssh::Observer {
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
     WorkerAnswer& answer = answers_[order_[job]];
-    if (stream == ssh::Stream::kErr) {
+    if (stream == ssh::Stream::kErr && line == workers::kEndingLine) {
+      watcher_.OnWaits(order_[job]);
+    } else if (stream == ssh::Stream::kErr) {
       const std::string_view words = TrimBlanks(line).substr(0, 300);
       if (!words.empty() && words != workers::kStagedLine) {
         answer.last_words = VisibleControls(words);

@@ -36,10 +36,12 @@ struct WorkerAnswer {
 class RoundWatcher {
  public:
   virtual ~RoundWatcher() = default;
-  // `waits_for`: what to tell once where it takes long; may be empty.
+  // `waits_for`: what to tell once where a worker waits for it, and that takes long; may be empty.
   virtual void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) = 0;
   virtual void OnPhase(std::size_t job, ssh::Phase phase) = 0;
   virtual void OnTryAgain(std::size_t job, const ssh::Cause& why) = 0;
+  // The worker says that it waits for the end of something.
+  virtual void OnWaits(std::size_t job) = 0;
   virtual void OnAnswer(std::size_t job, const WorkerAnswer& answer) = 0;
   virtual void OnEnd() = 0;
   // Some were seen for the first time, by worker: in this round, or in what else was done there.

@@ -66,6 +66,9 @@ podctl_members() {
 podctl_apart() {
   :
 }
+podctl_slow() {
+  :
+}
 podctl_signal() {
   kill -s "$1" -- "$2" 2>/dev/null || [ ! -d "/proc/${2#-}" ] ||
     sudo -n kill -s "$1" -- "$2" 2>/dev/null
@@ -91,6 +94,7 @@ podctl_end() {
   for pause in 0.05 0.1 0.2 0.2; do
     [ -z "$members" ] || [ "$up" -ge "$until" ] || { sleep $pause; podctl_members; podctl_up; }
   done
+  [ -z "$members" ] || podctl_slow
   while [ -n "$members" ] && [ "$up" -lt "$until" ]; do
     sleep 0.5
     podctl_members

@@ -34,7 +34,8 @@ inline std::optional<bool> EndedByCode(int code) {
 //   $mark      has this text in its environment; one text, blanks included
 // and whatever any of those has started, in whatever session. $spared are left alone. So are the
 // shell that does it and those that podctl_apart, a function of the text's own, adds to $apart, and
-// all that these have started.
+// all that these have started. podctl_slow, a function of the text's own too, is called when
+// something is left after half a second.
 extern const char* const kEndingText;
 
 // Ends what the same connection runs beside this command: to be run on a second channel of it,

@@ -47,6 +47,11 @@ struct Job {
   // How it is ended on the worker: a command that is run beside it, and exits with kEndedWhole or
   // kEndedInPart (ending_text.h). Empty: EndSiblingsCommand.
   std::string ending = {};
+  // Where that depends on why: asked for it when it is due, in place of `ending`, which then is one
+  // of its texts. On the thread of Run, or one of its own; may be empty.
+  std::function<std::string()> ending_now = {};
+
+  std::string EndingNow() const { return ending_now ? ending_now() : ending; }
 };
 
 // Each stage of reaching a worker has a time limit of its own; each ends with its own message.

@@ -165,6 +165,7 @@ echo "podctl-log $state $code${ender:+ $ender}" >&2
 // Goes on when who asked for it is gone.
 constexpr const char* kKill = R"sh(
 trap "" HUP INT PIPE QUIT TERM
+podctl_slow() { echo "podctl-run ending" >&2; }
 job=$jobs/$name
 whole=yes
 echo 'podctl-jobs 1'

@@ -122,7 +122,7 @@ there=
 ! sound "$job" || { read -r there <"$job/run"; } 2>/dev/null
 if [ "$there" = "$run" ] && is_alive "$job"; then
   trap "" HUP INT PIPE QUIT TERM
-  end_job "" "$grace" && exit 80
+  end_job "$because" "$grace" && exit 80
   exit 81
 fi
 podctl_apart() { :; }
@@ -130,6 +130,7 @@ podctl_apart() { :; }
 
 constexpr const char* kEndRuns = R"sh(
 trap "" HUP INT PIPE QUIT TERM
+podctl_slow() { echo "podctl-run ending" >&2; }
 echo "podctl-runs 1"
 job=$jobs/$name
 all_found=0
@@ -144,6 +145,8 @@ if [ -d "$job" ] && sound "$job"; then
       echo end
       exit
     fi
+    # Which may be another's doing, and waited for only.
+    podctl_slow
     end_job "$because" "$grace"
     all_found=${found:-0}
     i=0
@@ -185,11 +188,11 @@ std::string RunInput(const std::string& setup, const std::string& script) {
   return fmt::format("podctl-run {} {}\n{}{}", first.size(), script.size(), first, script);
 }
 
-std::string EndRunCommand(const Run& run) {
+std::string EndRunCommand(const Run& run, const std::string& because) {
   // One that has not started has no folder yet.
-  return InPlainShell(fmt::format("name={}\nrun={}\ngrace={}\n{}{}{}{}{}", run.job, run.id,
-                                  run.grace.count(), KnowJobs(), kEndingText, kEndJob, kEndRun,
-                                  EndSiblingsText(run.grace)));
+  return InPlainShell(fmt::format("name={}\nrun={}\ngrace={}\nbecause={}\n{}{}{}{}{}", run.job,
+                                  run.id, run.grace.count(), ShellQuote(because), KnowJobs(),
+                                  kEndingText, kEndJob, kEndRun, EndSiblingsText(run.grace)));
 }
 
 std::optional<std::string> ReadEndedBy(std::string_view line) {

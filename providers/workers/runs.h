@@ -31,6 +31,9 @@ inline constexpr std::string_view kGoLine = "go\n";
 // Its exit code when another line came, or none.
 inline constexpr int kNotStarted = 93;
 
+// On standard error, by what ends jobs and what they left, once it has to wait for the end.
+inline constexpr std::string_view kEndingLine = "podctl-run ending";
+
 struct Run {
   std::string job;    // IsJobName (jobs.h)
   std::string id;     // letters, digits and '-'
@@ -45,8 +48,8 @@ std::string RunCommand(const Run& run);
 // Its standard input, before kGoLine: `setup` is run while others get ready, `script` at the start.
 // Both are POSIX shell, hold no NUL, and show in no process list.
 std::string RunInput(const std::string& setup, const std::string& script);
-// Ends the run, beside it on its connection: for ssh::Job.
-std::string EndRunCommand(const Run& run);
+// Ends the run, beside it on its connection: for ssh::Job. `because`: as in JobKill (jobs.h).
+std::string EndRunCommand(const Run& run, const std::string& because = {});
 // Who had it ended, of a line as above; nullopt for another. As the worker tells it, but for
 // control characters.
 std::optional<std::string> ReadEndedBy(std::string_view line);

@@ -101,6 +101,27 @@ TEST_F(RunEndTest, WhatIsDeafIsKilledByTheWorkerWhenNobodyWaitsAnyMore) {
   EXPECT_TRUE(Eventually([] { return IsGone("3000.25"); }));
 }
 
+// Somebody ended it, and did so on purpose.
+TEST_F(RunEndTest, WhatWasInterruptedIsListedAsKilledAndByWhom) {
+  Jobs(
+      "  lone:\n    pod: research\n    terminationGracePeriod: 1s\n"
+      "    command: [\"echo up; while :; do sleep 0.2; done\"]\n");
+  const auto run = box_->Start({"run", "lone"});
+  ASSERT_TRUE(run->WaitForErr("Started on 4 workers."));
+  ASSERT_TRUE(Eventually([&] { return CountLines(run->out(), "research/", "| up") == 4; }));
+  run->Signal(SIGINT);
+  const RunResult result = run->Result();
+  EXPECT_EQ(result.code, 130) << result;
+  EXPECT_THAT(result.err, Not(HasSubstr("The job was ended by"))) << "whoever did it knows\n"
+                                                                  << result;
+  const RunResult jobs = box_->Run({"jobs", "research"});
+  EXPECT_THAT(jobs.out, AllOf(HasSubstr("killed"), HasSubstr("143"))) << jobs;
+  EXPECT_THAT(box_->Run({"jobs", "research", "--json"}).out,
+              HasSubstr(": podctl run lone, interrupted"));
+  const RunResult logs = box_->Run({"logs", "research", "lone"});
+  EXPECT_THAT(logs.err, HasSubstr("lone was ended by ")) << logs;
+}
+
 TEST_F(RunEndTest, NothingIsLeftWhenPodctlIsKilled) {
   Jobs(
       "  lone:\n    pod: research\n    terminationGracePeriod: 1s\n"

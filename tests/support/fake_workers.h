@@ -164,6 +164,7 @@ class NotedRounds final : public RoundWatcher {
   }
   void OnPhase(std::size_t, ssh::Phase) override {}
   void OnTryAgain(std::size_t, const ssh::Cause&) override {}
+  void OnWaits(std::size_t job) override { lines.push_back(std::to_string(job) + " waits"); }
   void OnAnswer(std::size_t job, const WorkerAnswer& answer) override {
     lines.push_back(std::to_string(job) +
                     (answer.result.ok() ? " ok" : ": " + CauseOfSilence(answer)));

@@ -142,11 +142,17 @@ int ShowKept(const RunOutputs& outputs, const RunOptions& options, int code, Rep
 }
 
 // Why the job was not started, or not again.
-void ShowHindrance(const RunReport& report, const KnownPods& pods, Reporter& reporter,
-                   Streams& streams) {
+void ShowHindrance(const RunReport& report, const std::string& job, const KnownPods& pods,
+                   Reporter& reporter, Streams& streams) {
   const Hindrance& why = *report.hindrance;
   if (why.error) return reporter.ShowError("", *why.error);
-  if (!streams.json || why.answers.empty()) return ShowSilent(why.answers, pods, streams);
+  if (!streams.json || why.answers.empty()) {
+    ShowSilent(why.answers, pods, streams);
+    if (why.answers.empty()) return;
+    streams.err << fmt::format("Job {} was started on no worker{}: all have to answer first.\n",
+                               job, report.begun ? " again" : "");
+    return;
+  }
   const std::string what = report.begun ? "it was not started again" : "nothing was started";
   reporter.ShowError("", SilenceError(what, why.answers, pods));
 }
@@ -212,7 +218,7 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   const JobDoors doors{
       wiring.ssh(), *rounds, wiring.clock(), wiring.files(), provider ? *provider : nullptr, pod};
   const RunReport report = SuperviseJob(doors, spec, *job, run, wishes, view, stops);
-  if (report.hindrance) ShowHindrance(report, pods, reporter, streams);
+  if (report.hindrance) ShowHindrance(report, job->name, pods, reporter, streams);
   const bool begun = report.end != RunReport::End::kNotBegun;
   if (outputs && report.hindrance) outputs->OnNotBegun(report.hindrance->answers);
   const int code = begun ? view.ShowEnd(report) : reporter.FailedExitCode();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -82,13 +83,18 @@ class Supervisor final : public ssh::Observer {
     if (heartbeat_ && result_.started && result_.stalled.empty()) {
       result_.stalled = heartbeat_->WhyStalled(now);
     }
-    if (late || over || !result_.stalled.empty()) stop_.request_stop();
+    if (late || over || !result_.stalled.empty()) End();
   }
   void Tell(const JobVerdict& verdict) {
     const std::lock_guard lock(mutex_);
     result_.told = verdict;
     gate_.CallOff();
-    stop_.request_stop();
+    End();
+  }
+  // Of what is ended before it has: where it was not the supervisor's doing, who wanted that.
+  std::string Because(const std::stop_token& drain) const {
+    if (drain.stop_requested()) return Ours("interrupted");
+    return ends_it_ ? "" : Ours("its output was closed");
   }
   AttemptResult Take(std::vector<ssh::Job> jobs) {
     const std::lock_guard lock(mutex_);
@@ -99,6 +105,13 @@ class Supervisor final : public ssh::Observer {
   }
 
  private:
+  void End() {
+    ends_it_ = true;
+    stop_.request_stop();
+  }
+  std::string Ours(std::string_view how) const {
+    return fmt::format("{}: podctl run {}, {}", plan_.run.owner, plan_.run.job, how);
+  }
   bool IsForUs(std::size_t job, ssh::Stream stream, std::string_view line) {
     if (stream == ssh::Stream::kErr && line == workers::kStagedLine && Stage(job)) return true;
     if (stream == ssh::Stream::kErr && Note(line)) return true;
@@ -147,6 +160,7 @@ class Supervisor final : public ssh::Observer {
     const auto who = workers::ReadEndedBy(line);
     const std::lock_guard lock(mutex_);
     if (!who || !result_.started) return false;
+    if (stop_.stop_requested()) return true;  // it says what it was told from here
     if (result_.ended_by.empty()) result_.ended_by = *who;
     return true;
   }
@@ -165,7 +179,7 @@ class Supervisor final : public ssh::Observer {
       }
       if (!result_.first) result_.first = job;
       gate_.CallOff();
-      stop_.request_stop();
+      End();
       return;
     }
     if (result->ok() || result->outcome == Outcome::kCancelled || result_.first) return;
@@ -183,6 +197,7 @@ class Supervisor final : public ssh::Observer {
   StartGate& gate_;
   Clock& clock_;
   std::stop_source& stop_;
+  std::atomic<bool> ends_it_ = false;  // for what the attempt itself has seen
   const Clock::SteadyTime began_;
   std::mutex mutex_;  // of what follows
   std::vector<bool> staged_;
@@ -215,14 +230,19 @@ std::vector<ssh::Job> JobsOf(const AttemptPlan& plan, StartGate* gate) {
 AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptPlan& plan,
                          AttemptWatcher& watcher, const Stops& stops) {
   StartGate gate(StartGate::After::kStaysOpen);
-  std::vector<ssh::Job> jobs = JobsOf(plan, &gate);
   std::stop_source stop;
+  Supervisor supervisor(plan, watcher, gate, clock, stop);
+  std::vector<ssh::Job> jobs = JobsOf(plan, &gate);
+  for (ssh::Job& job : jobs) {
+    job.ending_now = [&] {
+      return workers::EndRunCommand(plan.run, supervisor.Because(stops.drain));
+    };
+  }
   const std::stop_callback on_drain(stops.drain, [&] {
     gate.CallOff();
     stop.request_stop();
   });
   watcher.Commands().OnBegin(jobs, stop);
-  Supervisor supervisor(plan, watcher, gate, clock, stop);
   FarewellLimit farewell(stops.leave, clock);
   std::optional<Clock::SteadyTime>
       asked_at;  // when the workers were to end, of the ticker's thread
@@ -251,6 +271,7 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
     transport.Run(jobs, limits, supervisor, stop.get_token());
   }
   watcher.Commands().OnEnd();
+  for (ssh::Job& job : jobs) job.ending_now = {};
   AttemptResult result = supervisor.Take(std::move(jobs));
   result.outcome.interrupted = stops.drain.stop_requested();
   if (stop.stop_requested()) {

@@ -195,7 +195,7 @@ void Connection::BeginFarewell(Outcome outcome, Cause cause, Time now) {
   farewell_cause_ = std::move(cause);
   deadline_ = now + (abandoned_ ? kHandOver : limits_.farewell);
   result_.asked = true;
-  command_->AskToEnd(job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.ending);
+  command_->AskToEnd(job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.EndingNow());
 }
 
 // The worker has said what is left of the command, or the time to wait for that is over.

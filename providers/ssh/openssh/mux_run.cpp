@@ -201,7 +201,8 @@ void MuxRun::BeginFarewell(Outcome outcome, Cause cause) {
   ending_.result.asked = true;
   deadline_ = clock_.Steady() + limits_.farewell;
   auto farewell = MuxSession::Start(
-      socket_path_, job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.ending, true);
+      socket_path_, job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.EndingNow(),
+      true);
   if (!farewell) return;
   farewell_ = *std::move(farewell);
   farewell_->CloseIn();

@@ -95,7 +95,8 @@ TEST(RunSummaryTest, WhatSomebodyHasEndedDidNotFail) {
   EXPECT_EQ(RunSummary(attempt),
             "The job was ended by bob@desk: podctl run whole --drain-jobs.\n"
             "2 workers ended: killed by TERM (exit code 143): 0-1\n"
-            "1 worker ended: killed by KILL (exit code 137): 3\n");
+            "1 worker ended: killed by KILL (exit code 137): 3\n"
+            "1 worker ended well: 2\n");
 }
 
 TEST(FailureTextTest, TellsWhatBecomesOfTheOthers) {

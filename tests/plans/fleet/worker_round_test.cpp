@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "providers/workers/runs.h"
 #include "tests/support/fake_workers.h"
 
 namespace podctl {
@@ -33,6 +34,18 @@ TEST(WorkerRounds, NobodyCallsAWorkerWithoutAnAddress) {
   EXPECT_THAT(workers.rounds[0], SizeIs(2));
   EXPECT_THAT(noted.lines,
               ElementsAre("begin 3", "1: the node shows no address for it", "0 ok", "2 ok", "end"));
+}
+
+TEST(WorkerRounds, TellsWhoWaitsForTheEndOfSomething) {
+  FakeWorkers workers([](const ssh::Job& job) {
+    FakeWorkers::Answer answer;
+    if (job.worker.index == 1) answer.err = {std::string(workers::kEndingLine)};
+    return answer;
+  });
+  NotedRounds noted;
+  const auto answers = WorkerRounds(workers, noted, {}, {}).Ask(SomeWorkers(2), "true");
+  EXPECT_THAT(noted.lines, ElementsAre("begin 2", "0 ok", "1 waits", "1 ok", "end"));
+  EXPECT_EQ(answers[1].last_words, "") << "it is none of what the worker has to say";
 }
 
 TEST(WorkerRounds, TellsOfHostKeysByTheWorkersNumber) {

@@ -29,6 +29,7 @@ class Rounds final : public RoundWatcher {
   void OnBegin(const std::vector<ssh::Job>&, const std::string&) override {}
   void OnPhase(std::size_t, ssh::Phase) override {}
   void OnTryAgain(std::size_t, const ssh::Cause&) override {}
+  void OnWaits(std::size_t) override {}
   void OnAnswer(std::size_t, const WorkerAnswer&) override {}
   void OnEnd() override { on_end_(); }
   void OnHostKeys(const std::map<int, HostKeyText>&) override {}

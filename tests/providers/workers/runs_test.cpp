@@ -34,12 +34,12 @@ class RunsTest : public ::testing::Test {
   }
   // One that is at work, until `then` has had its way.
   Said RunUntilUp(const std::string& script, const std::function<void(std::stop_source&)>& then,
-                  std::chrono::seconds grace) {
+                  std::chrono::seconds grace, const std::string& because = {}) {
     workers::Run run = Train();
     run.grace = grace;
     ssh::Job job = worker_.JobOf(RunCommand(run), RunInput("", script) + "go\n");
     job.feed = &open_;
-    job.ending = EndRunCommand(run);
+    job.ending = EndRunCommand(run, because);
     return worker_.Run(job, then, "up");
   }
   RunsEnded End(const RunsEnd& wanted) {
@@ -126,6 +126,28 @@ TEST_F(RunsTest, NothingOfItIsLeftWhenItIsEnded) {
     EXPECT_FALSE(IsThere(File(name))) << name;
   }
   EXPECT_EQ(File("said"), "got TERM\n") << "asked once";
+}
+
+TEST_F(RunsTest, WhoHadItEndedIsKeptForItsOwner) {
+  const std::string who = "alice@laptop: podctl run train, interrupted";
+  const Said said = RunUntilUp(
+      "echo up\nwhile :; do sleep 0.1; done\n", [](std::stop_source& stop) { stop.request_stop(); },
+      std::chrono::seconds(1), who);
+  EXPECT_TRUE(said.result.ended) << said.result.message;
+  EXPECT_FALSE(End({"train", "", false, "", std::chrono::seconds(60)}).at_work);
+  const auto jobs = ParseJobs(worker_.Run(ListCommand("train")).out);
+  ASSERT_TRUE(jobs && jobs->size() == 1);
+  EXPECT_EQ(jobs->front().ended_by, who);
+}
+
+// So that nobody is told to wait for what there never was.
+TEST_F(RunsTest, SaysThatItWaitsOnlyWhereSomethingIsLeft) {
+  const RunsEnd wanted{"train", "", false, "", std::chrono::seconds(1)};
+  EXPECT_THAT(worker_.Run(EndRunsCommand(wanted)).err, ElementsAre());
+  Run("",
+      "setsid sh -c 'trap : TERM; while :; do sleep 0.1; done' >/dev/null 2>&1 &\n"
+      "while [ \"$(cat /proc/$!/comm)\" != sh ]; do :; done\n");
+  EXPECT_THAT(worker_.Run(EndRunsCommand(wanted)).err, ElementsAre(std::string(kEndingLine)));
 }
 
 // A checkpoint that takes its time is awaited, and killed by nobody.
