@@ -338,12 +338,18 @@ LoadOptions Wiring::SpecOptions() {
     load.project = FirstOf(parts_->environment,
                            {"PODCTL_PROJECT", "GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"});
   }
-  if (!load.zone)
-    load.zone = FirstOf(parts_->environment, {"PODCTL_ZONE", "CLOUDSDK_COMPUTE_ZONE"});
+  for (const char* const name : {"PODCTL_ZONE", "CLOUDSDK_COMPUTE_ZONE"}) {
+    if (load.zone) break;
+    load.zone = FirstOf(parts_->environment, {name});
+    load.zone_from = name;
+  }
   if (!load.project || !load.zone) {
     const auto config = gcp::ReadGcloudConfig(parts_->environment, parts_->files);
     if (!load.project) load.project = config.project;
-    if (!load.zone) load.zone = config.zone;
+    if (!load.zone) {
+      load.zone = config.zone;
+      load.zone_from = "gcloud's setting compute/zone";
+    }
   }
   return load;
 }

@@ -139,6 +139,22 @@ std::string WithPlace(std::string text, const InitOptions& options) {
   return text.insert(behind, fmt::format("zone: {}\n", *options.zone));
 }
 
+// The zone of a line, which becomes one of the spec.
+Result<void> CheckZoneOf(const std::string& text, Streams& streams) {
+  constexpr std::string_view kKey = "zone: ";
+  const auto at = FindLine(text, "zone");
+  if (at == std::string::npos || text.compare(at, kKey.size(), kKey) != 0) return {};
+  const auto from = at + kKey.size();
+  const auto problem = JudgeZone(text.substr(from, text.find('\n', from) - from));
+  if (!problem) return {};
+  if (problem->is_error) {
+    return MakeError(ErrorCode::kInvalidArgument, "the line: " + problem->summary,
+                     problem->suggestion);
+  }
+  Warn("the line: " + problem->summary, problem->suggestion, streams);
+  return {};
+}
+
 // A line of another tool that names a place keeps it, and nobody is to think otherwise.
 Result<void> CheckSaysPlace(const std::string& text, const InitOptions& options) {
   for (const auto& [key, wanted] :
@@ -270,6 +286,9 @@ Result<void> RunInitFromCommand(const InitOptions& options, FileSystem& files, S
                       {read, options.now, options.project.value_or(""), options.zone.value_or("")});
   if (!made) return made.error();
   if (auto same = CheckSaysPlace(made->text, options); !same) return same;
+  if (!options.zone) {  // which was looked at
+    if (auto sound = CheckZoneOf(made->text, streams); !sound) return sound;
+  }
   if (options.legacy_request) return PrintLegacy(*made, options, streams);
   std::string path;
   if (options.folder != "-") {

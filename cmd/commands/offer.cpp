@@ -11,6 +11,7 @@
 #include "cmd/views/documents.h"
 #include "cmd/views/table.h"
 #include "cmd/wiring.h"
+#include "plans/spec/names.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
 #include "providers/gcp/offered_types.h"
@@ -57,6 +58,22 @@ OfferPlace WhereToLook(const GlobalOptions& given, const Spec& spec) {
   return {given.project.value_or(spec.project), given.zone.value_or(spec.zone)};
 }
 
+// Nobody is asked about a zone that is none; false: it was told.
+bool IsSound(Wiring& wiring, const OfferPlace& where) {
+  const auto problem = where.zone.empty() ? std::nullopt : JudgeZone(where.zone);
+  if (!problem) return true;
+  const LoadOptions load = wiring.SpecOptions();
+  const std::string from = load.zone == where.zone ? load.zone_from : "`zone` of the spec";
+  const std::string summary = fmt::format("{}: {}", from, problem->summary);
+  if (!problem->is_error) {
+    wiring.reporter().ShowWarning(summary, problem->suggestion);
+    return true;
+  }
+  wiring.reporter().ShowFailure(
+      MakeError(ErrorCode::kInvalidArgument, summary, problem->suggestion));
+  return false;
+}
+
 std::string InZone(const OfferPlace& where) {
   return fmt::format("of {} in project {}", where.zone, where.project);
 }
@@ -65,6 +82,7 @@ int RunTypes(Wiring& wiring) {
   Diagnostics ignored;
   const OfferPlace where = WhereToLook(wiring.options(), wiring.ReadSpec(ignored));
   Reporter& reporter = wiring.reporter();
+  if (!IsSound(wiring, where)) return reporter.FailedExitCode();
   const auto door = wiring.zone_offer();
   const auto offer = OfferedTypes(door, where, wiring.interrupt().drain());
   if (!offer) {
@@ -109,6 +127,7 @@ int RunVersions(Wiring& wiring) {
                                           fmt::format("no {} is set", what),
                                           fmt::format("give --{}", what)));
   }
+  if (!IsSound(wiring, where)) return reporter.FailedExitCode();
   auto offer = wiring.zone_offer();
   if (!offer) return reporter.ShowFailure(offer.error());
   const auto versions = OfferedVersions(**offer, where, wiring.interrupt().drain());

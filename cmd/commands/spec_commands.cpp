@@ -6,6 +6,7 @@
 #include "cmd/commands/validate.h"
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
+#include "providers/base/text.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
 
@@ -35,10 +36,17 @@ int RunInitLine(Context& context, const InitOptions& given) {
   return done ? 0 : context.wiring().reporter().ShowFailure(done.error());
 }
 
+// An empty one, out of a variable that is not set, must not mean that there is none.
+std::string ReadLine(const Flag&, const std::string& text, std::string* target) {
+  if (TrimBlanks(text).empty()) return "is empty: give it the whole line, in quotes";
+  *target = text;
+  return {};
+}
+
 constexpr Flag kInitFlags[] = {
     Naming(Flag::Names::kTemplate, OneValue<&InitOptions::template_name>(
                                        "--template", "NAME", "which one (default minimal)")),
-    OneValue<&InitOptions::from_command>(
+    OneValue<&InitOptions::from_command, InitOptions, &ReadLine>(
         "--from-command", "LINE",
         "from a line of gcloud, xla_dist or caliban; DIR - prints the spec"),
     Switch<&InitOptions::legacy_request>("--legacy-request",

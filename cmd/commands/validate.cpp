@@ -10,11 +10,38 @@
 
 #include "cmd/views/snippet.h"
 #include "plans/kinds/pod/spec.h"
+#include "plans/spec/source_file.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/gcp/offered_types.h"
 
 namespace podctl {
 namespace {
+
+constexpr std::uint64_t kMostBytes = 4 << 20;
+
+// Of what podctl itself knows (`podctl types`), which may be old: the service knows better.
+Diagnostics TypesNotInZone(const Spec& spec) {
+  Diagnostics problems;
+  for (const PodSpec* pod : DeclaredPods(spec)) {
+    const std::string& type = pod->node["acceleratorType"].AsString();
+    const std::vector<std::string> zones = gcp::ZonesOf(type);
+    const std::vector<std::string> known = gcp::KnownZones();
+    const bool is_there = std::find(zones.begin(), zones.end(), pod->zone) != zones.end();
+    const bool is_known = std::find(known.begin(), known.end(), pod->zone) != known.end();
+    // Of a zone that is not known it was said already, and with `capacity` there are others.
+    if (zones.empty() || is_there || !is_known || pod->capacity) continue;
+    Diagnostic diagnostic;
+    diagnostic.severity = Severity::kWarning;
+    diagnostic.summary = fmt::format("as far as podctl knows, {} has no {}", pod->zone, type);
+    diagnostic.place = pod->place;
+    diagnostic.context = fmt::format("pods.{}", pod->name);
+    diagnostic.detail = fmt::format("It is in {}. `podctl types --zone {}` asks the service.",
+                                    Join(zones, ", "), pod->zone);
+    problems.Add(std::move(diagnostic));
+  }
+  return problems;
+}
 
 Value Position(int line, int column, int byte) {
   return Value::Map{{"line", line}, {"column", column}, {"byte", byte}};
@@ -84,6 +111,15 @@ int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& e
                 Streams& streams) {
   Diagnostics diagnostics;
   const Spec spec = LoadSpec(load, files, environment, diagnostics);
+  if (!diagnostics.has_errors()) {
+    const Diagnostics more = TypesNotInZone(spec);
+    for (Diagnostic each : more.items()) {
+      if (auto text = files.Read(each.place.file, kMostBytes)) {
+        each.source_line = SourceFile(each.place.file, *std::move(text)).ShownLine(each.place.line);
+      }
+      diagnostics.Add(std::move(each));
+    }
+  }
   const int exit_code = diagnostics.has_errors() ? 1 : 0;
   if (streams.json) {
     streams.out << ToJson(DiagnosticsDocument(diagnostics), JsonStyle::kIndented) << "\n";

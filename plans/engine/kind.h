@@ -262,6 +262,8 @@ class Kind {
   virtual void Resolved(Declared* /*declared*/) const {}
   // nullopt: no job can run on it.
   virtual std::optional<JobHost> HostOf(const Declared& /*declared*/) const { return std::nullopt; }
+  // The file of this machine that applying it makes, from the current folder; empty: none.
+  virtual std::string MadeFile(const Declared& /*declared*/) const { return {}; }
 
   // What later things can refer to, as `${KIND.NAME.PATH}`; nothing: they cannot.
   virtual std::vector<std::string> published() const { return {}; }

@@ -31,8 +31,9 @@ bool IsFlagOfCommand(std::string_view name) {
 
 class JobReader {
  public:
-  JobReader(ValueReader& reader, const std::map<std::string, const Declared*>& pods)
-      : reader_(reader), pods_(pods) {}
+  JobReader(ValueReader& reader, const std::map<std::string, const Declared*>& pods,
+            const LocalFiles& local)
+      : reader_(reader), pods_(pods), local_(local) {}
 
   JobSpec Read(const YamlNode& key, const YamlNode& job) {
     job_.name = key.text;
@@ -294,11 +295,24 @@ class JobReader {
     }
   }
 
+  void CheckSource(const YamlNode& node, const Slot& slot, const std::string& path) {
+    const auto info = local_.files.Stat(path);
+    if (info) return;
+    const bool comes =
+        std::any_of(local_.made.begin(), local_.made.end(), [&](const std::string& made) {
+          return made == path || made.starts_with(path.ends_with('/') ? path : path + "/");
+        });
+    if (comes) return;
+    reader_.Error(node, slot, LocalFileProblem(path, info.error()));
+  }
+
   std::optional<JobSync> ReadSyncItem(const YamlNode& item, const Slot& slot) {
     JobSync sync;
     const auto read_source = [&](const YamlNode& value, const Slot& at) {
       const auto path = reader_.ReadPlain(value, at);
-      if (path && !path->empty()) sync.source = PathFromSpec(value, *path);
+      if (!path || path->empty()) return;
+      sync.source = PathFromSpec(value, *path);
+      CheckSource(value, at, sync.source);
     };
     const auto read_destination = [&](const YamlNode& value, const Slot& at) {
       sync.destination = reader_.ReadPlain(value, at).value_or("");
@@ -462,14 +476,16 @@ class JobReader {
 
   ValueReader& reader_;
   const std::map<std::string, const Declared*>& pods_;
+  const LocalFiles& local_;
   JobSpec job_;
 };
 
 }  // namespace
 
 JobSpec ReadJob(const YamlNode& key, const YamlNode& job,
-                const std::map<std::string, const Declared*>& pods, ValueReader& reader) {
-  return JobReader(reader, pods).Read(key, job);
+                const std::map<std::string, const Declared*>& pods, const LocalFiles& local,
+                ValueReader& reader) {
+  return JobReader(reader, pods, local).Read(key, job);
 }
 
 bool RunsOnWorkerZero(Launcher launcher) {

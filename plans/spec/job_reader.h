@@ -5,18 +5,27 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plans/engine/kind.h"
 #include "plans/spec/job_spec.h"
 #include "plans/spec/spec.h"
 #include "plans/spec/value_reader.h"
+#include "providers/os/file_system.h"
 
 namespace podctl {
+
+// What a job's `sync` may name: what is there, and what applying the spec makes.
+struct LocalFiles {
+  FileSystem& files;              // lent
+  std::vector<std::string> made;  // paths from the current folder
+};
 
 // `pods`: all of the spec on which jobs can run, as far as they could be read, by name. A job whose
 // problems have been reported may come back with defaults in place of what was wrong.
 JobSpec ReadJob(const YamlNode& key, const YamlNode& job,
-                const std::map<std::string, const Declared*>& pods, ValueReader& reader);
+                const std::map<std::string, const Declared*>& pods, const LocalFiles& local,
+                ValueReader& reader);
 
 // ---- What the readers of jobs and those who start them must both know of launchers. What each
 // launcher sets on a worker is plans/jobs/.

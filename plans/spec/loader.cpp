@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "plans/spec/dependencies.h"
 #include "plans/spec/job_reader.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/moves_reader.h"
+#include "plans/spec/names.h"
 #include "plans/spec/spec_files.h"
 #include "plans/spec/variables.h"
 #include "providers/base/digest.h"
@@ -154,6 +156,7 @@ class Loader {
     scopes_.Settle(reader, {options_.project, options_.zone});
     spec.project = scopes_.place().project.value_or("");
     spec.zone = scopes_.place().zone.value_or("");
+    if (options_.zone && spec.zone == *options_.zone) CheckFallbackZone();
     ReadState(reader, spec);
     if (TooManyThings() || TooManyDefaults()) return;
     ReportMissingSection();
@@ -163,6 +166,17 @@ class Loader {
     for (Declared& declared : spec.declared) declared.wanted.kind()->Resolved(&declared);
     ReportConflicts(spec);
     ReadJobs(reader, spec);
+  }
+
+  // The zone that no file says: as one in a file, but for its place.
+  void CheckFallbackZone() {
+    const auto problem = JudgeZone(*options_.zone);
+    if (!problem) return;
+    Diagnostic diagnostic;
+    diagnostic.severity = problem->is_error ? Severity::kError : Severity::kWarning;
+    diagnostic.summary = fmt::format("{}: {}", options_.zone_from, problem->summary);
+    diagnostic.detail = Sentence(problem->suggestion);
+    problems_.Add(std::move(diagnostic));
   }
 
   bool TooManyThings() {
@@ -204,13 +218,17 @@ class Loader {
       return;
     }
     std::map<std::string, const Declared*> pods;
+    LocalFiles local{files_, {}};
     for (const Declared& declared : spec.declared) {
-      if (declared.wanted.kind()->HostOf(declared)) pods[declared.address.name] = &declared;
+      const Kind& kind = *declared.wanted.kind();
+      if (kind.HostOf(declared)) pods[declared.address.name] = &declared;
+      std::string made = kind.MadeFile(declared);
+      if (!made.empty()) local.made.push_back(std::move(made));
     }
     std::map<std::string, const YamlNode*> names;
     for (const YamlEntry& entry : jobs_) {
       if (!IsFirst(reader, entry, "jobs", "job", &names)) continue;
-      spec.jobs.push_back(ReadJob(*entry.key, *entry.value, pods, reader));
+      spec.jobs.push_back(ReadJob(*entry.key, *entry.value, pods, local, reader));
     }
   }
 
@@ -227,6 +245,32 @@ class Loader {
     return is_new;
   }
 
+  // A thing whose keys stand beside its name, and not below it, is one problem: they are read as
+  // its own.
+  std::vector<YamlEntry> Straightened(const Kind& kind, const std::string& section,
+                                      ValueReader& reader) {
+    std::vector<YamlEntry> entries = sections_[&kind];
+    for (std::size_t i = 0; i + 1 < entries.size(); ++i) {
+      const YamlNode& name = *entries[i].key;
+      const YamlNode& first = *entries[i + 1].key;
+      if (!entries[i].value->is_null() || !kind.HasKey(first.text)) continue;
+      std::size_t end = i + 1;
+      while (end < entries.size() && !entries[end].value->is_null()) ++end;
+      reader.Error(first, {section, name.text},
+                   fmt::format("`{}` stands beside the {} `{}`, and not below it", first.text,
+                               kind.codec().noun(), name.text),
+                   fmt::format("indent the keys of `{}` by two more blanks", name.text));
+      auto map = std::make_shared<YamlNode>(*entries[i].value);
+      map->kind = YamlNode::Kind::kMap;
+      const auto from = entries.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+      const auto to = entries.begin() + static_cast<std::ptrdiff_t>(end);
+      map->entries.assign(from, to);
+      entries.erase(from, to);
+      entries[i].value = std::move(map);
+    }
+    return entries;
+  }
+
   void ReadSection(const Kind& kind, ValueReader& reader, Spec& spec) {
     const std::string key(kind.section());
     const auto section_at = [&](const DefaultPlace& place, std::vector<std::string>* lacks) {
@@ -239,7 +283,7 @@ class Loader {
         reader.TakeReferences();
       }
     }
-    const std::vector<YamlEntry>& entries = sections_[&kind];
+    const std::vector<YamlEntry> entries = Straightened(kind, key, reader);
     spec.declared.reserve(spec.declared.size() + entries.size());
     std::map<std::string, const YamlNode*> names;
     std::map<std::string, std::vector<const YamlNode*>> lacking;  // keys, by what they lack

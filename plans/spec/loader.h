@@ -19,7 +19,8 @@ struct LoadOptions {
   std::map<std::string, std::string> vars;  // --var, over PODCTL_VAR_x, over --var-file
   std::vector<std::string> var_files;       // YAML maps of name: value
   std::optional<std::string> project;       // --project, PODCTL_PROJECT, …: below the spec's own
-  std::optional<std::string> zone;          // --zone
+  std::optional<std::string> zone;          // --zone, PODCTL_ZONE, …: likewise
+  std::string zone_from = "--zone";         // who says `zone`, for what is wrong with it
   // Files whose text is given here instead of on the disk, by path: a spec that is not written yet.
   std::map<std::string, std::string> texts = {};
   bool recursive = false;      // folders of `paths` with all that is below them

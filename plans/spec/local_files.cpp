@@ -36,7 +36,7 @@ class ContentDigest {
   // What went wrong, or "".
   std::string Add(const std::string& path, const std::string& name, int depth) {
     const auto info = files_.Stat(path);
-    if (!info) return fmt::format("`{}`: {}", path, Sentence(info.error()));
+    if (!info) return LocalFileProblem(path, info.error());
     if (++count_ > kMostStepFiles) return fmt::format("more than {} files", kMostStepFiles);
     if (info->kind == FileInfo::Kind::kFolder) return AddFolder(path, name, depth);
     const auto bytes = files_.Read(path, kLargestStepFile);
@@ -75,6 +75,10 @@ class ContentDigest {
 };
 
 }  // namespace
+
+std::string LocalFileProblem(const std::string& path, const Error& error) {
+  return fmt::format("`{}`: {}", path, Sentence(error));
+}
 
 std::string PathFromSpec(const YamlNode& node, const std::string& path) {
   std::string expanded = ExpandHome(path);

@@ -15,6 +15,9 @@ namespace podctl {
 // other relative paths start at the folder of that file.
 std::string PathFromSpec(const YamlNode& node, const std::string& path);
 
+// Why the file cannot be had: "`src`: there is no such file".
+std::string LocalFileProblem(const std::string& path, const Error& error);
+
 // A relative path as seen from another folder than the one it started from; empty: this one.
 std::string PathFrom(const std::string& folder, const std::string& path);
 

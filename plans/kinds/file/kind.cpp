@@ -84,6 +84,10 @@ std::vector<Address> FileKind::BuiltOn(const AnyRecord& record) const {
   return record.As<FileRecord>().depends_on;
 }
 
+std::string FileKind::MadeFile(const Declared& declared) const {
+  return declared.wanted.As<FileSpec>()->path;
+}
+
 std::vector<Diagnostic> FileKind::Conflicts(const std::vector<const Declared*>& all) const {
   std::vector<Diagnostic> conflicts;
   std::map<std::string, const Declared*> paths;  // where the files are

@@ -15,6 +15,7 @@ class FileKind final : public Kind {
   Declared Read(const YamlEntry& entry, const Section& section) const override;
   void Resolved(Declared* declared) const override;
   std::vector<Address> BuiltOn(const AnyRecord& record) const override;
+  std::string MadeFile(const Declared& declared) const override;
   std::vector<Diagnostic> Conflicts(const std::vector<const Declared*>& all) const override;
   std::optional<Look> Looks(const Declared* declared, const AnyRecord* record,
                             bool refresh) const override;

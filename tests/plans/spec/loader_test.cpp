@@ -380,6 +380,33 @@ pods:
   EXPECT_EQ(testing::PodsOf(spec)[1].zone, "us-central1-b");
 }
 
+TEST_F(LoaderTest, AZoneFromElsewhereIsCheckedAsOneOfTheSpec) {
+  const std::string pods = "project: p\npods:\n  a: {acceleratorType: v3-8, runtimeVersion: r}\n";
+  options_.zone = "us-central2b";
+  options_.zone_from = "PODCTL_ZONE";
+  Load(pods);
+  EXPECT_THAT(report_, HasSubstr("Error: PODCTL_ZONE: `us-central2b` is no zone\n"));
+  EXPECT_THAT(report_, HasSubstr("Did you mean `us-central2-b`?"));
+  options_.zone = "mars-north1-a";
+  Load(pods);
+  EXPECT_THAT(report_, HasSubstr("Warning: PODCTL_ZONE: `mars-north1-a` is no zone that podctl"));
+  Load("zone: us-central2-b\n" + pods);
+  EXPECT_EQ(report_, "") << "nobody uses it";
+}
+
+TEST_F(LoaderTest, WhatAJobCopiesIsThereOrIsMade) {
+  const std::string text =
+      "project: p\nzone: us-central2-b\npods:\n  a: {acceleratorType: v4-8, runtimeVersion: r}\n"
+      "jobs:\n  train: {pod: a, command: [x], sync: [{source: out, destination: ~/out}]}\n";
+  Load(text);
+  EXPECT_THAT(report_, HasSubstr("Error: `out`: there is no such file\n  podctl.yaml:6:49"));
+  Load(text + "files:\n  hosts: {path: out/hosts, content: x}\n");
+  EXPECT_EQ(report_, "");
+  files_.SetFolder("out");
+  Load(text);
+  EXPECT_EQ(report_, "");
+}
+
 TEST_F(LoaderTest, AFolderIsAllItsYamlFilesInNameOrder) {
   files_.SetFolder("pods");
   files_.SetFile("pods/b.yml", "pods: {b: {acceleratorType: v3-8, runtimeVersion: x}}");
