@@ -175,7 +175,10 @@ int EndOfNothing(Reporter& reporter, const ApplyEnd& end, int declined, bool des
     ShowSaveError(reporter, end.result);
     return 1;
   }
-  reporter.ShowSummary({}, destroy);
+  ExecuteResult counted;
+  counted.added = end.result.added;
+  counted.destroyed = end.result.destroyed;
+  reporter.ShowSummary(counted, destroy);
   return 0;
 }
 

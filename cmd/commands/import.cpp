@@ -56,13 +56,21 @@ std::vector<std::string> NotesOn(const Imported& done) {
         "restart tpu-runtime",
         done.address.name));
   }
-  if (!done.differs.empty()) {
-    notes.push_back(fmt::format("The spec wants it otherwise in {}: `podctl plan` shows how.",
-                                Join(done.differs, ", ")));
-  }
+  std::vector<std::string> differs = done.differs;
   const auto keys =
       done.waits ? std::vector<AttributeChange>() : DiffKeys(done.pod, nullptr, done.node);
-  if (!keys.empty() && !gcp::TurnsOsLoginOn(done.node["metadata"][gcp::kOsLoginKey].AsString())) {
+  const bool lacks_keys =
+      !keys.empty() && !gcp::TurnsOsLoginOn(done.node["metadata"][gcp::kOsLoginKey].AsString());
+  if (lacks_keys) {  // which is told below
+    std::erase_if(differs, [](const std::string& path) {
+      return path.starts_with("metadata.") && path.find("ssh-keys") != std::string::npos;
+    });
+  }
+  if (!differs.empty()) {
+    notes.push_back(fmt::format("The spec wants it otherwise in {}: `podctl plan` shows how.",
+                                Join(differs, ", ")));
+  }
+  if (lacks_keys) {
     notes.push_back(fmt::format(
         "Its `ssh-keys` lack {}: the next apply adds what is missing, and `ssh: {{publishKey: "
         "false}}` keeps yours out.",

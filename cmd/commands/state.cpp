@@ -88,7 +88,9 @@ int RunStatus(Wiring& wiring) {
   const auto text = [&](Streams& streams) {
     const bool color = streams.color && streams.out_is_terminal;
     const std::string others = OtherTables(settled, status->observation, color);
-    if (!rows.empty()) streams.out << StatusTable(rows, color) << (others.empty() ? "" : "\n");
+    if (!rows.empty())
+      streams.out << StatusTable(rows, color, streams.out_is_terminal ? streams.width : 0)
+                  << (others.empty() ? "" : "\n");
     streams.out << others;
     if (rows.empty() && others.empty()) streams.out << "There are no pods in the state.\n";
   };

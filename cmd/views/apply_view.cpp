@@ -15,12 +15,14 @@
 namespace podctl {
 namespace {
 
-// What was not done, by the failure at the root of it.
-std::string SkippedText(const ExecuteResult& result) {
+// What was not done, by the failure at the root of it. `told`: a log has had a line for each that
+// was not begun when the run ended early.
+std::string SkippedText(const ExecuteResult& result, bool told) {
   constexpr std::size_t kMostNamed = 100;
   std::vector<Address> causes;  // in the order in which they came
   std::map<Address, std::vector<std::string>> skipped;
   for (const auto& skip : result.skipped) {
+    if (told && skip.cause.empty()) continue;
     std::vector<std::string>& addresses = skipped[skip.cause];
     if (addresses.empty()) causes.push_back(skip.cause);
     addresses.push_back(skip.address.Text());
@@ -67,8 +69,8 @@ std::string UnfinishedText(const ExecuteResult& result, bool destroy) {
   std::string steps;
   for (const ExecuteResult::Stop& stop : result.stopped) {
     std::erase(under_way, stop.address);
-    steps += fmt::format("\n{} {}. The next `{}` runs it where it was not through.", stop.address,
-                         stop.outcome, again);
+    steps += fmt::format("\n{}: {}. The next `{}` goes on where that was not through.",
+                         stop.address, stop.outcome, again);
   }
   std::string text = result.interrupted ? "Interrupted. " : "";
   if (result.unsaved) {
@@ -104,7 +106,7 @@ std::string CountWords(const ExecuteResult& result, bool destroy) {
 }
 
 void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy) {
-  streams.err << SkippedText(result) << QueuedText(result);
+  streams.err << SkippedText(result, !streams.live()) << QueuedText(result);
   if (const std::string text = UnfinishedText(result, destroy); !text.empty())
     streams.err << text << "\n";
   const Paint paint(streams.color && streams.out_is_terminal);
@@ -122,7 +124,13 @@ using std::chrono::milliseconds;
 
 // Of a failure that the end of the run tells in full: what has failed, without why.
 std::string_view FirstClause(std::string_view message) {
-  return message.substr(0, message.find(": "));
+  std::string_view clause = message.substr(0, message.find(": "));
+  // Not what only begins there: "… in zone a. [EID: 0x1f]".
+  if (const auto open = clause.rfind('['); open != std::string_view::npos) {
+    if (clause.find(']', open) == std::string_view::npos) clause = clause.substr(0, open);
+  }
+  while (clause.ends_with(' ')) clause.remove_suffix(1);
+  return clause;
 }
 
 class ProgressView final : public EventSink {
@@ -173,7 +181,7 @@ class ProgressView final : public EventSink {
 
   // On a terminal the end of the run tells it, by cause; a log holds every one.
   void OnSkip(const Change& change, const Address& cause) override {
-    if (live() && !cause.empty()) return;
+    if (live()) return;
     Print(cause.empty() ? fmt::format("{}: not started, since the run ended early", change.address)
                         : fmt::format("{}: skipped, because {} failed", change.address, cause));
   }

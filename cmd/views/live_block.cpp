@@ -29,15 +29,20 @@ Size TerminalSize(const Streams& streams) {
   return {streams.width, 0};
 }
 
-// Cuts to `width` columns, counting a UTF-8 character as one.
-std::string Clip(std::string_view text, int width) {
+// Cuts to `width` columns, the mark of that included, counting a UTF-8 character as one.
+std::string Clip(std::string_view text, int width, std::string_view mark) {
+  const int most = width - static_cast<int>(ScreenColumns(mark));
   int columns = 0;
   std::size_t end = 0;
+  std::size_t cut = 0;
   while (end < text.size()) {
-    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && ++columns > width) break;
+    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80) {
+      if (++columns == most + 1) cut = end;
+      if (columns > width) return std::string(text.substr(0, cut)) + std::string(mark);
+    }
     ++end;
   }
-  return std::string(text.substr(0, end));
+  return std::string(text);
 }
 
 constexpr std::array<std::string_view, 10> kFrames = {"⠋", "⠙", "⠹", "⠸", "⠼",
@@ -127,7 +132,8 @@ void LiveBlock::Draw(const std::vector<std::string>& lines) {
   PassOwn(streams_.err, Erasure());
   std::string block;
   for (const std::string& line : lines) {
-    const std::string shown = Clip(streams_.ascii ? InAscii(line) : line, width - 1);
+    const std::string shown =
+        streams_.ascii ? Clip(InAscii(line), width - 1, "...") : Clip(line, width - 1, "…");
     drawn_.push_back(static_cast<int>(ScreenColumns(shown)));
     block += shown + "\n";
   }

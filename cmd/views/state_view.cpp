@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cmd/views/documents.h"
+#include "cmd/views/live_block.h"
 #include "cmd/views/table.h"
 #include "cmd/views/terraform_json.h"
 #include "plans/kinds/pod/backing.h"
@@ -270,21 +271,39 @@ void AddNotMade(const std::vector<PodSpec>& pods, std::vector<StatusRow>* rows) 
             [](const StatusRow& a, const StatusRow& b) { return a.pod < b.pod; });
 }
 
-std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
+namespace {
+
+// With at most so many addresses of a pod.
+std::vector<TableRow> StatusCells(const std::vector<StatusRow>& rows, std::size_t most) {
   std::vector<TableRow> table = {
       {"POD", "STATE", "HEALTH", "TYPE", "PROJECT", "ZONE", "WORKERS", "ADDRESSES"}};
-  constexpr std::size_t kMostShown = 4;
   for (const StatusRow& row : rows) {
     std::vector<std::string> shown = row.addresses;
-    if (shown.size() > kMostShown) {
-      shown.resize(kMostShown);
-      shown.push_back(fmt::format("… {} more", row.addresses.size() - kMostShown));
+    if (shown.size() > most) {
+      shown.resize(most);
+      shown.push_back(most == 0 ? "…" : fmt::format("… {} more", row.addresses.size() - most));
     }
     table.push_back({row.pod, row.state, row.health, row.type, row.project, row.zone, row.workers,
                      shown.empty() ? "-" : Join(shown, ", ")});
     // A row is a line, whatever the service sends.
     for (std::string& cell : table.back()) cell = VisibleControls(cell);
   }
+  return table;
+}
+
+bool Fits(const std::vector<TableRow>& table, int width) {
+  const std::vector<std::string> lines = SplitLines(TableText(table));
+  return std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return ScreenColumns(line) <= static_cast<std::size_t>(width);
+  });
+}
+
+}  // namespace
+
+std::string StatusTable(const std::vector<StatusRow>& rows, bool color, int width) {
+  std::size_t most = 4;
+  std::vector<TableRow> table = StatusCells(rows, most);
+  while (width > 0 && most > 0 && !Fits(table, width)) table = StatusCells(rows, --most);
   const Paint paint(color);
   const auto ink = [&](std::size_t r, std::size_t column, const std::string& cell) {
     if (r == 0) return paint(Ink::kBold, cell);

@@ -43,6 +43,7 @@ Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled,
 std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);
 Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);
 
-std::string StatusTable(const std::vector<StatusRow>& rows, bool color);
+// `width`: columns of the terminal, within which addresses are left out; 0: there is none.
+std::string StatusTable(const std::vector<StatusRow>& rows, bool color, int width = 0);
 
 }  // namespace podctl

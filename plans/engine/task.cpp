@@ -50,6 +50,10 @@ Need AskingTask::OnWake() {
   return part_ != nullptr ? OnPart(part_->OnWake()) : std::exchange(on_wake_, nullptr)();
 }
 
+std::string AskingTask::Status() const {
+  return part_ != nullptr ? part_->Status() : std::string();
+}
+
 Need AskingTask::AskThen(Call call, bool acts, std::function<Need(const Reply& reply)> take) {
   on_reply_ = std::move(take);
   Need need;
@@ -132,6 +136,7 @@ Need OperationWait::Pause() {
 }
 
 Need OperationWait::OnLooked(const Result<Operation>& looked) {
+  trouble_.clear();
   if (looked) {
     operation_.done = looked->done;
     operation_.error = looked->error;
@@ -147,7 +152,9 @@ Need OperationWait::OnLooked(const Result<Operation>& looked) {
   const ErrorCode code = looked.error().code;
   const bool passes = Passes(looked.error()) || code == ErrorCode::kUnknown ||
                       code == ErrorCode::kResourceExhausted || code == ErrorCode::kAborted;
-  return passes ? Pause() : Failed(looked.error());
+  if (!passes) return Failed(looked.error());
+  trouble_ = fmt::format("{}; trying again", looked.error().message);
+  return Pause();
 }
 
 }  // namespace podctl

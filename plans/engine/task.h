@@ -107,6 +107,7 @@ class AskingTask : public Task {
  public:
   Need OnReply(Reply reply) final;
   Need OnWake() final;
+  std::string Status() const override;  // of the part that is at work
 
  protected:
   // `take` gets the answer, which is of the type that it takes.
@@ -190,6 +191,8 @@ class OperationWait final : public AskingTask {
   // What is waited for: begun just now, or by an earlier run, so that it is looked at first.
   OperationWait& For(Operation operation, bool earlier = false);
   Need Begin() override;
+  // Why the last look told nothing: "cannot reach the API: …; trying again".
+  std::string Status() const override { return trouble_; }
 
   bool watching() const { return !operation_.name.empty(); }
   const Operation& operation() const { return operation_; }
@@ -205,6 +208,7 @@ class OperationWait final : public AskingTask {
   PollPace pace_;
   Operation operation_;
   bool earlier_ = false;
+  std::string trouble_;
   Stopwatch watch_;
 };
 

@@ -5,6 +5,12 @@
 namespace podctl {
 namespace {
 
+// What an earlier run began, and this one found complete, is of this one's doing too.
+void CountCompleted(const PlanRun& run, ExecuteResult* result) {
+  result->added += run.came;
+  result->destroyed += run.went;
+}
+
 // Nothing to send: but what an earlier run left pending, and bookkeeping, may have to be saved.
 ApplyEnd SaveOnly(const ApplyDoors& doors, ApplyListener& listener, PlanRun* run) {
   ApplyEnd end{.how = ApplyEnd::How::kNothing};
@@ -15,6 +21,7 @@ ApplyEnd SaveOnly(const ApplyDoors& doors, ApplyListener& listener, PlanRun* run
   // Else there is no state, and nothing to remember.
   if (!run->stored.lineage.empty()) {
     end.result = Execute(doors, {}, run->plan, listener.OnBegin(), run);
+    CountCompleted(*run, &end.result);
   }
   return end;
 }
@@ -38,7 +45,9 @@ ApplyEnd Apply(const ApplyDoors& doors, const ExecuteOptions& options, ApplyList
       return {.how = ApplyEnd::How::kNoWayIn, .no_way_in = std::move(why)};
     }
   }
-  return {.result = Execute(doors, options, run->plan, listener.OnBegin(), run)};
+  ApplyEnd end{.result = Execute(doors, options, run->plan, listener.OnBegin(), run)};
+  CountCompleted(*run, &end.result);
+  return end;
 }
 
 }  // namespace podctl

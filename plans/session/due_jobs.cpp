@@ -125,7 +125,7 @@ std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan) {
     if (fate == fates.end()) continue;
     const bool starts =
         job.autostart && (fate->second == "is created" || fate->second == "is replaced");
-    lines.push_back(fmt::format("{} runs on {}, which {}{}", job.name, PodAddress(job.pod),
+    lines.push_back(fmt::format("{} is a job of {}, which {}{}", job.name, PodAddress(job.pod),
                                 fate->second, starts ? "; it is started then" : ""));
   }
   return lines;

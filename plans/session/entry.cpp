@@ -31,6 +31,11 @@ Result<void> PublishPlanned(KeyLines& lines, Plan* plan) {
 
 }  // namespace
 
+bool AwaitsKey(const PodSpec& pod) {
+  return Publishes(pod) && pod.own_keys.empty() && pod.ssh.identity_file.empty() &&
+         !pod.ssh.os_login_user;
+}
+
 std::optional<NoWayIn> PrepareToEnter(const EntryDoors& doors, Plan* plan) {
   KeyLines keys = doors.Keys();
   if (auto published = PublishPlanned(keys, plan); !published) {

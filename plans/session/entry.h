@@ -12,6 +12,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/session/os_login.h"
 #include "plans/spec/spec.h"
 #include "providers/os/environment.h"
@@ -50,6 +51,9 @@ class KeyLines {
 void PublishKeys(KeyLines& lines, Spec* spec);
 
 // ---- Making and publishing it, for who is about to apply.
+
+// Whether a key is to be made for it, since there is none.
+bool AwaitsKey(const PodSpec& pod);
 
 struct EntryDoors {
   FileSystem& files;

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <future>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "plans/engine/moves.h"
 #include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/way_in.h"
@@ -210,6 +212,41 @@ std::optional<NoPlan> TakeSecrets(const PlanDoors& doors, const PlanWishes& wish
   return std::nullopt;
 }
 
+using Begun = std::map<Address, PendingAction::Kind>;
+
+// What earlier runs have begun to make, or to take away.
+Begun BegunPods(const State& state) {
+  Begun begun;
+  for (const auto& [address, record] : Pods(state)) {
+    const auto pending = record.pending();
+    if (pending && pending->kind != PendingAction::Kind::kPatch) begun[address] = pending->kind;
+  }
+  return begun;
+}
+
+void CountCompleted(const Begun& begun, PlanRun* run) {
+  for (const auto& [address, kind] : begun) {
+    const PodRecord* record = Pods(run->settled).Get(address);
+    const bool there = record != nullptr && record->exists();
+    if (record != nullptr && record->pending()) continue;
+    if (kind == PendingAction::Kind::kCreate && there) ++run->came;
+    if (kind == PendingAction::Kind::kDelete && !there) ++run->went;
+  }
+}
+
+// Of a plan for whose pods a key is made when it is applied (entry.h).
+std::optional<std::string> KeyNote(const Plan& plan) {
+  for (const Change& change : plan.changes) {
+    const PodChange* pod = AsPod(change);
+    if (pod == nullptr || !Makes(change) || !AwaitsKey(pod->wanted)) continue;
+    return fmt::format(
+        "There is no SSH key yet: `podctl apply` makes ~/.ssh/{}, without a passphrase, and "
+        "publishes it in `metadata.ssh-keys` of the pods that it creates.",
+        ssh::kMadeKey);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWishes& wishes,
@@ -239,10 +276,12 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   auto used =
       UseOsLogin(*doors.entry.login(), known, run.observation, wishes.will_enter, &run.spec);
   if (!used) return NoPlan{.error = used.error()};
+  const auto began = BegunPods(known);
   // A plan that takes drift into the state shows what the stored one does not say yet.
   const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
   run.settled =
       Settle(only_refreshes ? known : std::move(known), run.observation, run.kinds, &run.notes);
+  if (!only_refreshes) CountCompleted(began, &run);
   // What was settled is that other run's business, and not taken up by this one.
   if (run.at_work) run.notes = {AtWorkNote(*run.at_work)};
   if (only_refreshes && plan.refresh) {
@@ -253,6 +292,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
   run.problems = WithSourceLines(files, run.problems);
+  if (auto note = KeyNote(run.plan)) run.notes.push_back(*std::move(note));
   return run;
 }
 

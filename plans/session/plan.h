@@ -83,6 +83,9 @@ struct PlanRun {
   // looked at, but neither saved nor carried out.
   Diagnostics problems;
   std::vector<std::string> notes;
+  // Pods whose creation, or deletion, an earlier run began, and this one found to be complete.
+  std::size_t came = 0;
+  std::size_t went = 0;
 };
 
 // Why there is no plan.

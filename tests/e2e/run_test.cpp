@@ -402,11 +402,13 @@ TEST(AutostartTest, ApplyStartsTheJobOnceItsPodIsThere) {
   };
   spec("tpu-vm-tf-2.11.0-pod");
   const RunResult plan = box.Run({"plan"});
-  EXPECT_THAT(plan.out,
-              HasSubstr("\nJobs: serve runs on pod.small, which is created; it is started then.\n"))
+  EXPECT_THAT(
+      plan.out,
+      HasSubstr("\nJobs: serve is a job of pod.small, which is created; it is started then.\n"))
       << plan;
   ASSERT_EQ(box.Run({"plan", "--out", "saved"}).code, 0);
-  const std::string line = "Jobs: serve runs on pod.small, which is created; it is started then.";
+  const std::string line =
+      "Jobs: serve is a job of pod.small, which is created; it is started then.";
   EXPECT_THAT(box.Run({"show", "saved"}).out, HasSubstr("\n" + line + "\n"));
   EXPECT_THAT(box.Run({"show", "--markdown", "saved"}).out, HasSubstr(line));
   const RunResult made = box.Run({"apply", "saved"});
@@ -419,7 +421,8 @@ TEST(AutostartTest, ApplyStartsTheJobOnceItsPodIsThere) {
   const RunResult again = box.Apply();
   EXPECT_THAT(again.err, Not(HasSubstr("Job serve"))) << again;
   spec("tpu-vm-tf-2.12.0-pod");
-  EXPECT_THAT(box.Run({"plan"}).out, HasSubstr("Jobs: serve runs on pod.small, which is replaced"));
+  EXPECT_THAT(box.Run({"plan"}).out,
+              HasSubstr("Jobs: serve is a job of pod.small, which is replaced"));
   EXPECT_THAT(box.Apply().err, HasSubstr("Job serve started on pod.small."));
   box.Run({"kill", "small", "serve"});
 }

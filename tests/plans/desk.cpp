@@ -36,6 +36,7 @@ std::string Shown(const std::optional<Value>& value) {
 
 void EventLog::OnProgress(const Change&, Elapsed, const Progress& progress) {
   last_progress = progress;
+  if (!progress.status.empty()) statuses.insert(progress.status);
   ++heartbeats;
 }
 

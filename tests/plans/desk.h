@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ class EventLog final : public EventSink {
   std::vector<std::string> output;         // "research/3 hello"
   std::map<std::string, std::string> ids;  // of what is done, by address
   Progress last_progress;
+  std::set<std::string> statuses;  // of what is waited for
   int heartbeats = 0;
   std::function<void(const std::string& line)> on_line;  // called with each line
 

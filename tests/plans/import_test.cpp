@@ -269,7 +269,7 @@ TEST_F(ImportTest, InsistsAgainstDefaults) {
   EXPECT_EQ(draft.node["description"].AsString(), "mine");
   // A label or a variable cannot be taken away again: that difference is told.
   EXPECT_THAT(DifferingPaths(Load(text), desk_.Node("a"), NoNodes),
-              ElementsAre("labels.team", "metadata.tensorflow-env-vars"));
+              ElementsAre("labels.team", "runtimeEnv.Y"));
 }
 
 TEST_F(ImportTest, WaitsForWhatIsUnderWay) {

@@ -15,6 +15,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/settle.h"
+#include "plans/kinds/pod/shown.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
@@ -313,7 +314,8 @@ bool Insist(const PodSpec& pod, const Value& node, PodDraft* draft) {
 std::vector<std::string> DifferingPaths(const PodSpec& pod, const Value& node,
                                         const ReferenceLookup& lookup) {
   std::vector<std::string> paths;
-  for (const AttributeChange& attribute : DiffPod(pod, nullptr, node, lookup).attributes) {
+  // As a plan names them.
+  for (const auto& attribute : WithFlagsApart(DiffPod(pod, nullptr, node, lookup).attributes)) {
     // Nobody has read what the secret holds: the next plan does.
     if (!attribute.origin || !attribute.before) paths.push_back(attribute.path);
   }

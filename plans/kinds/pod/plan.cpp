@@ -486,8 +486,13 @@ class PodPlan final : public KindPlan {
     change->attributes = DeleteAttributes(record);
     if (record.prevent_destroy && there) {
       Refuse({}, change->address, fmt::format("{} must not be destroyed", change->address),
-             "`lifecycle.preventDestroy` protects it. Put the pod back into the spec with "
-             "`preventDestroy: false` and apply that first.");
+             "`lifecycle.preventDestroy` protects it. " +
+                 (it_.options.mode == PlanMode::kDestroy
+                      ? std::string("Set it to `false` in the spec and apply that first.")
+                      : fmt::format("Put the pod back into the spec with `preventDestroy: false` "
+                                    "and apply that first. Where it only has another name now: "
+                                    "`moved: [{{from: {}, to: pod.NEW}}]`.",
+                                    change->address)));
     }
   }
 

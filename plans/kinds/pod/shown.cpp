@@ -275,9 +275,18 @@ std::string FlagsThatChange(const std::vector<AttributeChange>& attributes) {
   if (entry == attributes.end()) return {};
   const std::vector<AttributeChange> lines = WithFlagsApart({*entry});
   const std::string& first = lines.front().path;
-  const std::string name = first.starts_with(FlagsEntry()) ? kRuntimeVariablesKey : first;
-  if (lines.size() == 1) return name + " changes";
-  return fmt::format("{} and {} more change", name, lines.size() - 1);
+  if (first.starts_with(FlagsEntry())) return kRuntimeVariablesKey + std::string(" changes");
+  if (lines.size() == 1) return first + " changes";
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::string> names;
+  for (const AttributeChange& line : lines) {
+    if (names.size() < kMostNamed) names.push_back(line.path);
+  }
+  const std::size_t more = lines.size() - names.size();
+  if (more > 0) return fmt::format("{} and {} more change", Join(names, ", "), more);
+  const std::string last = std::exchange(names.back(), {});
+  names.pop_back();
+  return fmt::format("{} and {} change", Join(names, ", "), last);
 }
 
 namespace {

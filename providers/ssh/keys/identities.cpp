@@ -128,7 +128,7 @@ Result<std::shared_ptr<const Identities>> Identities::LoadOrMake(const Environme
   Result<std::shared_ptr<const Identities>> found = Load({}, environment, files);
   if (found || found.error().code != ErrorCode::kNotFound) return found;
   const std::string folder = Home(environment) + "/.ssh";
-  const std::string path = folder + "/podctl_ed25519";
+  const std::string path = folder + "/" + kMadeKey;
   Result<NewKey> made = MakeEd25519Key("podctl");
   if (!made) return std::move(made).error();
   const Secret secret(std::move(made->private_text));

@@ -17,6 +17,9 @@
 
 namespace podctl::ssh {
 
+// The file below ~/.ssh of a key that podctl makes.
+inline constexpr const char* kMadeKey = "podctl_ed25519";
+
 // sshd hangs up after so many refused keys (MaxAuthTries).
 inline constexpr std::size_t kMaxKeysOffered = 6;
 

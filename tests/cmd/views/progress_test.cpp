@@ -235,7 +235,7 @@ TEST_F(ProgressTest, LiveLinesAreDrawnOverThemselves) {
   view_->OnProgress(step_, seconds(1), {4, 2, 0, 1, {}, "connection refused"});
   film += look("a step runs");
   view_->OnError(step_, seconds(2),
-                 MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers: worker 3: exit 7"));
+                 MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers [EID: 0x1]: worker 3"));
   view_->OnComplete(other_, seconds(9), "");
   film += look("all is over");
   view_.reset();

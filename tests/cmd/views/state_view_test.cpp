@@ -97,6 +97,7 @@ TEST(StateView, StatusTable) {
   const auto rows = StatusRows(state, observation);
   ExpectGolden("cmd/state/status.txt", StatusTable(rows, false));
   ExpectGolden("cmd/state/status_color.txt", StatusTable(rows, true));
+  ExpectGolden("cmd/state/status_narrow.txt", StatusTable(rows, false, 100));
   ExpectGolden("cmd/state/status_empty.txt", StatusTable({}, false));
   ExpectGolden("cmd/state/status.json",
                ToJson(StatusDocument(rows, state, observation), JsonStyle::kIndented) + "\n");

@@ -374,6 +374,14 @@ TEST_F(CreateTest, APollThatFailsSaysNothingOfTheOperation) {
   desk_.ApplyAll();
 }
 
+TEST_F(CreateTest, SaysWhyALookToldNothing) {
+  Desk desk(FakeProvider::Options{.looks = 5});
+  desk.Pods(Desk::Pod("a"));
+  desk.cloud.FailNext("operation", MakeError(ErrorCode::kUnavailable, "no way to it"), 20);
+  desk.ApplyAll();
+  EXPECT_THAT(desk.events.statuses, ::testing::Contains("no way to it; trying again"));
+}
+
 TEST_F(CreateTest, AForgottenOperationIsSettledByTheNode) {
   Desk desk(FakeProvider::Options{.looks = 5});
   desk.Pods(Desk::Pod("a"));

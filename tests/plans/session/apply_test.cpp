@@ -14,6 +14,7 @@ using ::testing::Contains;
 using testing::Desk;
 using ::testing::ElementsAre;
 using testing::EventLog;
+using testing::FakeProvider;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::SessionDesk;
@@ -63,6 +64,26 @@ TEST_F(ApplySession, WhatAStateHasIsDestroyedWithoutASpec) {
   EXPECT_THAT(Actions(Planned(wishes).plan), ElementsAre("delete pod.a"));
   wishes.plan.mode = PlanMode::kNormal;
   EXPECT_EQ(Refused(wishes).why, NoPlan::Why::kSpec);
+}
+
+TEST_F(ApplySession, WhatAnEarlierRunBeganCountsWhereItIsFoundComplete) {
+  Pods(Desk::Pod("a"));
+  cloud.Before("operation", [this](FakeProvider&) { drain.request_stop(); });
+  ApplyEnd end = ApplyNow();
+  EXPECT_TRUE(end.result.interrupted);
+  EXPECT_EQ(end.result.added, 0U);
+  drain = {};
+  cloud.FinishOperations();
+  end = ApplyNow();
+  EXPECT_EQ(end.result.added, 1U);
+  EXPECT_EQ(ApplyNow().result.added, 0U) << "once";
+
+  Spec("project: p\npods: {}\n");
+  cloud.Before("operation", [this](FakeProvider&) { drain.request_stop(); });
+  EXPECT_EQ(ApplyNow().result.destroyed, 0U);
+  drain = {};
+  cloud.FinishOperations();
+  EXPECT_EQ(ApplyNow().result.destroyed, 1U);
 }
 
 TEST_F(ApplySession, DoesNothingThatWasDeclined) {

@@ -36,6 +36,14 @@ TEST_F(PlanSession, AsksTheApiAndChangesNothing) {
   EXPECT_EQ(keys_made, 0);
 }
 
+TEST_F(PlanSession, SaysThatApplyMakesAKeyWhereThereIsNone) {
+  Pods(Desk::Pod("a"));
+  EXPECT_THAT(Planned(Wishes()).notes,
+              ElementsAre(HasSubstr("`podctl apply` makes ~/.ssh/podctl_ed25519")));
+  Pods(Desk::Pod("a", "    ssh: {publishKey: false}\n"));
+  EXPECT_THAT(Planned(Wishes()).notes, IsEmpty());
+}
+
 TEST_F(PlanSession, HoldsTheLockOfWhoWillChangeSomething) {
   Pods(Desk::Pod("a"));
   const PlanRun run = Planned(Wishes(true));
