@@ -221,6 +221,10 @@ class Parser {
       return {fmt::format("`podctl {}` has no `--auto-approve`: it does not ask", command->name()),
               HintFor(command)};
     }
+    if (command != nullptr && command->name() == "run" && word.starts_with("--env")) {
+      return {"`podctl run` has no `--env`: a job's variables stand in the spec",
+              "Below the job: `env: {NAME: VALUE}`; `${var.NAME}` in it is set by `--var`."};
+    }
     const std::string what = flag ? "flag" : (known.empty() ? "argument" : "command");
     return {fmt::format("unknown {} `{}`", what, word),
             near.empty() ? HintFor(command) : fmt::format("Did you mean `{}`?", near)};

@@ -17,13 +17,26 @@ struct HelpOptions {
   std::vector<std::string> words;  // "state", "list"
 };
 
+// Of all commands, those of groups included.
+std::string NearestCommand(const std::string& topic) {
+  std::vector<std::string> names;
+  for (const Command* command : CommandsIn("")) {
+    if (command->IsHidden()) continue;
+    names.emplace_back(command->name());
+    if (!command->IsGroup()) continue;
+    for (const Command* inner : CommandsIn(command->name())) names.emplace_back(inner->name());
+  }
+  return NearestWord(topic, names);
+}
+
 int RunHelp(Context& context, const HelpOptions& options) {
   const std::string topic = Join(options.words, " ");
   const Command* command = FindCommand(topic);
   if (command == nullptr && !topic.empty()) {
+    const std::string near = NearestCommand(topic);
     return context.wiring().reporter().ShowFailure(
         MakeError(ErrorCode::kNotFound, fmt::format("there is no command `{}`", topic),
-                  "See `podctl help`."));
+                  near.empty() ? "See `podctl help`." : fmt::format("Did you mean `{}`?", near)));
   }
   context.streams().out << (command == nullptr ? HelpText() : HelpText(*command));
   return 0;

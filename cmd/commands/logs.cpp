@@ -14,6 +14,7 @@
 #include "cmd/wiring.h"
 #include "plans/session/known_pods.h"
 #include "plans/session/loss_watch.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -63,6 +64,13 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   const bool named = !options.workers.empty() || !chosen->target.named.empty();
   if (!named) report.LeaveOutOthers(&chosen->workers);
   view.ShowEnds(chosen->workers, report.ends, options.job);
+  const bool well = std::all_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
+    return end.kind == LogEnd::Kind::kEnded && end.exit_code == 0 && end.ended_by.empty();
+  });
+  if (options.follow && well && !wiring.streams().json) {
+    wiring.streams().err << fmt::format("Job {} ended well on {}.\n", options.job,
+                                        Plural(report.ends.size(), "worker"));
+  }
   const bool silent = std::any_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
     return end.kind == LogEnd::Kind::kFailed;
   });

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "cmd/command.h"
@@ -48,6 +49,8 @@ class TunnelView final : public TunnelsWatcher {
       return event;
     });
     if (!said) Print(fmt::format("{} -> {} port {}", url, worker.Name(), remote_port));
+    if (std::exchange(is_told_, true)) return;
+    streams_.err << "Press Ctrl-C to close the tunnel.\n" << std::flush;
   }
   void OnOpened(const WorkerAccess& worker, const OpenedDoor& opened) override {
     const std::lock_guard lock(mutex_);
@@ -107,7 +110,8 @@ class TunnelView final : public TunnelsWatcher {
   Clock& clock_;
   const Environment* const browser_;
   const std::function<void()> on_trouble_;
-  std::mutex mutex_;  // of the streams, and of what follows
+  std::mutex mutex_;      // of the streams, and of what follows
+  bool is_told_ = false;  // how it is closed
   std::string last_note_;
   Clock::SteadyTime last_noted_{};
 };
@@ -165,7 +169,6 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
                                          wiring.random(), worker);
                           },
                           wiring.ssh(), http, wiring.clock()};
-  streams.err << "Press Ctrl-C to close the tunnel.\n" << std::flush;
   const auto failure = RunTunnels(doors, *wanted, view, end.get_token());
   if (const auto loss = watch.loss()) return reporter.ShowFailure(*loss);
   // Ctrl-C is how a tunnel is closed; it is no failure.
