@@ -59,18 +59,16 @@ OfferPlace WhereToLook(const GlobalOptions& given, const Spec& spec) {
 }
 
 // Nobody is asked about a zone that is none; false: it was told.
-bool IsSound(Wiring& wiring, const OfferPlace& where) {
+bool IsSound(Reporter& reporter, const LoadOptions& load, const OfferPlace& where) {
   const auto problem = where.zone.empty() ? std::nullopt : JudgeZone(where.zone);
   if (!problem) return true;
-  const LoadOptions load = wiring.SpecOptions();
   const std::string from = load.zone == where.zone ? load.zone_from : "`zone` of the spec";
   const std::string summary = fmt::format("{}: {}", from, problem->summary);
   if (!problem->is_error) {
-    wiring.reporter().ShowWarning(summary, problem->suggestion);
+    reporter.ShowWarning(summary, problem->suggestion);
     return true;
   }
-  wiring.reporter().ShowFailure(
-      MakeError(ErrorCode::kInvalidArgument, summary, problem->suggestion));
+  reporter.ShowFailure(MakeError(ErrorCode::kInvalidArgument, summary, problem->suggestion));
   return false;
 }
 
@@ -82,7 +80,7 @@ int RunTypes(Wiring& wiring) {
   Diagnostics ignored;
   const OfferPlace where = WhereToLook(wiring.options(), wiring.ReadSpec(ignored));
   Reporter& reporter = wiring.reporter();
-  if (!IsSound(wiring, where)) return reporter.FailedExitCode();
+  if (!IsSound(reporter, wiring.SpecOptions(), where)) return reporter.FailedExitCode();
   const auto door = wiring.zone_offer();
   const auto offer = OfferedTypes(door, where, wiring.interrupt().drain());
   if (!offer) {
@@ -127,7 +125,7 @@ int RunVersions(Wiring& wiring) {
                                           fmt::format("no {} is set", what),
                                           fmt::format("give --{}", what)));
   }
-  if (!IsSound(wiring, where)) return reporter.FailedExitCode();
+  if (!IsSound(reporter, wiring.SpecOptions(), where)) return reporter.FailedExitCode();
   auto offer = wiring.zone_offer();
   if (!offer) return reporter.ShowFailure(offer.error());
   const auto versions = OfferedVersions(**offer, where, wiring.interrupt().drain());
