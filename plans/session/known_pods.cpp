@@ -19,8 +19,8 @@
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/route.h"
 #include "plans/kinds/pod/settle.h"
-#include "plans/kinds/pod/way_in.h"
 #include "plans/session/history_hint.h"
 #include "providers/base/text.h"
 #include "providers/ssh/cause.h"
@@ -42,7 +42,7 @@ Result<PodTarget> KnownPods::TargetOf(const std::string& name, PodRecord record)
     if (!doors_.provider) return doors_.provider.error();
     unread = LearnAttributes(**doors_.provider, doors_.stop, &record);
   }
-  if (const auto why = EnterAsMyself(*doors_.entry.login(), &record)) {
+  if (const auto why = LogInAsCaller(*doors_.entry.login(), &record)) {
     doors_.on_remark(why->asked
                          ? why->why.message + ", and the spec says `publishKey: false`."
                          : fmt::format("OS Login could not be asked ({}); entering as {}.",
@@ -83,7 +83,7 @@ Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& reco
   if (!doors_.provider || !record.exists()) return {};
   const Patience patience(stop);
   const auto node =
-      (*doors_.provider)->Speaking(record.api_version).GetNode(NameOf(record), patience.token());
+      (*doors_.provider)->InVersion(record.api_version).GetNode(NameOf(record), patience.token());
   PodRecord now = record;
   if (node) {
     if (!record.uid().empty() && !IsSameUid(record.uid(), NodeUid(*node))) {
@@ -128,8 +128,8 @@ std::string KnownPods::StandingAdvice(const std::string& pod) const {
 std::string KnownPods::LossAdvice(const std::string& pod) const {
   {
     const std::lock_guard lock(mutex_);
-    const auto told = losses_.find(BarePodName(pod));
-    if (told != losses_.end()) return told->second.hint;
+    const auto reported = losses_.find(BarePodName(pod));
+    if (reported != losses_.end()) return reported->second.hint;
   }
   const auto record = Record(pod);
   if (!record) return {};
@@ -147,12 +147,14 @@ std::optional<Error> KnownPods::AskLoss(const std::string& pod, const PodRecord&
   return losses_.emplace(name, alive.error()).first->second;
 }
 
-Error KnownPods::WithRequest(const std::string& pod, const PodRecord& record, Error error) const {
+Error KnownPods::WithRequest(const std::string& pod, const PodRecord& record,
+                             const std::string& lineage, Error error) const {
   const auto pending = record.pending();
   const bool goes = pending && pending->kind == PendingAction::Kind::kDelete;
   if (!doors_.provider || record.exists() || goes) return error;
   const Patience patience(doors_.stop);
-  const auto asked = BackingOf(record).AskRequest(**doors_.provider, record, patience.token());
+  const auto asked = BackingOf(record).AskRequest(**doors_.provider, record, lineage,
+                                                        patience.token());
   if (!asked || !*asked) return error;
   const NodeRequest& request = **asked;
   const std::string of = PodAddress(pod).Text();
@@ -163,10 +165,11 @@ Error KnownPods::WithRequest(const std::string& pod, const PodRecord& record, Er
 }
 
 Result<PodTarget> KnownPods::Find(const std::string& name) const {
-  auto record = Record(name);
+  std::string lineage;
+  auto record = Record(name, &lineage);
   if (!record) return record.error();
   if (auto usable = CheckUsable(BarePodName(name), *record); !usable) {
-    return WithRequest(BarePodName(name), *record, usable.error());
+    return WithRequest(BarePodName(name), *record, lineage, usable.error());
   }
   // Else its workers would be waited for, and nobody would know why they do not answer.
   if (BackingOf(*record).MayBeTaken(*record)) {
@@ -205,19 +208,19 @@ std::string KnownPods::RefusedKeyAdvice(const std::string& pod) const {
   const std::string& first = ours->front();
   const std::string lack = fmt::format("The node's `ssh-keys` do not hold our key for `{}` ({})",
                                        KeyUser(first), KeyWords(first));
-  switch (StandingOfKey(*record, *ours, **doors_.provider, doors_.stop)) {
-    case KeyStanding::kUnknown:
+  switch (StatusOfKey(*record, *ours, **doors_.provider, doors_.stop)) {
+    case KeyStatus::kUnknown:
       return {};
-    case KeyStanding::kNotTakenUp:
+    case KeyStatus::kNotTakenUp:
       return fmt::format(
           "The node's `ssh-keys` hold our key for `{}`, but the worker does not go by them yet: "
           "its guest agent takes them up, within a minute when it is well.",
           KeyUser(first));
-    case KeyStanding::kNotInSpec:
+    case KeyStatus::kNotInSpec:
       return lack + ": add it to `metadata.ssh-keys` of the spec.";
-    case KeyStanding::kWithheld:
+    case KeyStatus::kWithheld:
       return lack + ", and the spec says `publishKey: false`: list it under `ssh.publishKeys`.";
-    case KeyStanding::kUnpublished:
+    case KeyStatus::kUnpublished:
       return fmt::format("{}: `podctl apply --target {}` publishes it.", lack,
                          PodAddress(BarePodName(pod)));
   }
@@ -237,7 +240,7 @@ std::string KnownPods::SilenceAdvice(const std::string& pod,
     const bool silent =
         result.outcome == ssh::Outcome::kUnreachable || result.outcome == ssh::Outcome::kLost;
     if (silent && !std::exchange(asked, true)) {
-      if (std::string standing = StandingAdvice(pod); !standing.empty()) return standing;
+      if (std::string status = StandingAdvice(pod); !status.empty()) return status;
     }
     if (result.outcome == ssh::Outcome::kUnreachable && advice.empty()) {
       advice = ssh::ReachAdvice(result.cause);

@@ -15,7 +15,7 @@
 
 #include "plans/fleet/pod_target.h"
 #include "plans/fleet/run/supervise.h"
-#include "plans/session/entry.h"
+#include "plans/session/access.h"
 #include "providers/provider.h"
 #include "providers/ssh/keys/known_hosts.h"
 #include "providers/ssh/transport.h"
@@ -24,7 +24,7 @@
 namespace podctl {
 
 struct PodDoors {
-  EntryDoors entry;
+  AccessDoors entry;
   Result<Provider*> provider;  // an error where the endpoint is none; told once it is asked
   ssh::KnownHostsFiles& known_hosts;
   std::function<std::unique_ptr<StateStore>()> open_store;
@@ -79,7 +79,8 @@ class KnownPods {
   Result<void> CheckAlive(const std::string& pod, const PodRecord& record,
                           const std::stop_token& stop) const;
   // Of a pod that has no node: what the service says of the request for one.
-  Error WithRequest(const std::string& pod, const PodRecord& record, Error error) const;
+  Error WithRequest(const std::string& pod, const PodRecord& record, const std::string& lineage,
+                    Error error) const;
   void NoteTrouble(const std::string& pod, const Value& node) const;
 
   const PodDoors doors_;
