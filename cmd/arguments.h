@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cmd/command.h"
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 
 namespace podctl {
 

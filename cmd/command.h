@@ -12,7 +12,7 @@
 
 #include "cmd/command_line.h"
 #include "cmd/flag.h"
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 
 namespace podctl {
 

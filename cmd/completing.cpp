@@ -16,7 +16,7 @@
 #include "plans/fleet/pod_target.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 #include "state/state.h"
 #include "templates/catalog.h"
 
@@ -112,7 +112,7 @@ class Completer {
   Completer(const LineSoFar& line, std::string word, const MakeCompletionWorld& make)
       : line_(line), word_(std::move(word)), make_(make) {}
 
-  Offers All() {
+  Completions All() {
     if (line_.behind_dashes || line_.unknown) return {};
     if (line_.awaiting != nullptr) {
       ValuesOf(*line_.awaiting);
@@ -126,7 +126,7 @@ class Completer {
     } else if (const Flag* argument = ArgumentAt(*line_.command, line_.arguments.size())) {
       ValuesOf(*argument);
     }
-    return std::move(offers_);
+    return std::move(completions_);
   }
 
  private:
@@ -141,9 +141,10 @@ class Completer {
         FindInvalidUtf8(text) != std::string::npos) {
       return;
     }
-    Offer offer{std::move(text), help};
-    if (std::find(offers_.words.begin(), offers_.words.end(), offer) == offers_.words.end()) {
-      offers_.words.push_back(std::move(offer));
+    Completion completion{std::move(text), help};
+    if (std::find(completions_.words.begin(), completions_.words.end(), completion) ==
+        completions_.words.end()) {
+      completions_.words.push_back(std::move(completion));
     }
   }
   void AddAll(const std::vector<std::string>& texts, const std::string& head = {}) {
@@ -171,9 +172,9 @@ class Completer {
     const std::string head = word_.substr(0, equals + 1);
     Completer value(line_, word_.substr(equals + 1), make_);
     value.ValuesOf(*flag);
-    offers_.files = value.offers_.files;
-    for (Offer& offer : value.offers_.words) {
-      offers_.words.push_back({head + offer.text, offer.help});
+    completions_.files = value.completions_.files;
+    for (Completion& completion : value.completions_.words) {
+      completions_.words.push_back({head + completion.text, completion.help});
     }
   }
 
@@ -214,7 +215,7 @@ class Completer {
     const bool lists = flag.choices.empty() && flag.value.find('|') != std::string_view::npos &&
                        std::islower(static_cast<unsigned char>(flag.value[0])) != 0;
     ChoicesOf(lists ? flag.value : flag.choices);
-    offers_.files = offers_.words.empty() && TakesFile(flag);
+    completions_.files = completions_.words.empty() && TakesFile(flag);
   }
 
   std::vector<std::string> Pods() {
@@ -251,7 +252,7 @@ class Completer {
       for (const std::string& pod : Pods()) Add(pod + ":");
     }
     if (!remote && word_.starts_with('~')) {
-      offers_.files = true;  // whose home that is only the shell knows
+      completions_.files = true;  // whose home that is only the shell knows
       return;
     }
     const std::string path = remote ? remote->path : word_;
@@ -274,7 +275,7 @@ class Completer {
   const std::string word_;
   const MakeCompletionWorld& make_;
   std::unique_ptr<CompletionWorld> world_;
-  Offers offers_;
+  Completions completions_;
 };
 
 bool IsPlainInShells(char c) {
@@ -285,7 +286,8 @@ bool IsPlainInShells(char c) {
 
 }  // namespace
 
-Offers OffersFor(const std::vector<std::string>& words, const MakeCompletionWorld& world) {
+Completions CompletionsFor(const std::vector<std::string>& words,
+                           const MakeCompletionWorld& world) {
   LineSoFar line;
   if (words.empty()) return {};
   for (std::size_t i = 0; i + 1 < words.size(); ++i) line.Take(words[i]);

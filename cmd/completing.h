@@ -31,15 +31,15 @@ class CompletionWorld {
                                           const std::string& folder) = 0;
 };
 
-struct Offer {
+struct Completion {
   std::string text;  // all of the word
   std::string_view help = {};
 
-  friend bool operator==(const Offer&, const Offer&) = default;
+  friend bool operator==(const Completion&, const Completion&) = default;
 };
 
-struct Offers {
-  std::vector<Offer> words;
+struct Completions {
+  std::vector<Completion> words;
   bool files = false;  // names of files belong here, which the shell completes by itself
 };
 
@@ -47,7 +47,7 @@ struct Offers {
 // empty. `world` is made for what the flags before say, when it is first needed.
 using MakeCompletionWorld =
     std::function<std::unique_ptr<CompletionWorld>(const GlobalOptions& global)>;
-Offers OffersFor(const std::vector<std::string>& words, const MakeCompletionWorld& world);
+Completions CompletionsFor(const std::vector<std::string>& words, const MakeCompletionWorld& world);
 
 // ---- Words as they are typed into bash, zsh or fish.
 

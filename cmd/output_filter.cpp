@@ -1,4 +1,4 @@
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 
 #include <algorithm>
 #include <array>
@@ -29,18 +29,18 @@ bool IsBlank(char32_t code) {
 }  // namespace
 
 // The beginning of a character that never came.
-Outlet::~Outlet() {
+OutputFilter::~OutputFilter() {
   for (const char c : held_) text_ += Visible({1, static_cast<unsigned char>(c), false, true});
   Write();
 }
 
-Outlet::int_type Outlet::overflow(int_type c) {
+OutputFilter::int_type OutputFilter::overflow(int_type c) {
   if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
   const char byte = traits_type::to_char_type(c);
   return xsputn(&byte, 1) == 1 ? c : traits_type::eof();
 }
 
-std::streamsize Outlet::xsputn(const char* bytes, std::streamsize size) {
+std::streamsize OutputFilter::xsputn(const char* bytes, std::streamsize size) {
   const std::string_view given(bytes, static_cast<std::size_t>(size));
   if (held_.empty()) {
     Clean(given);
@@ -52,12 +52,12 @@ std::streamsize Outlet::xsputn(const char* bytes, std::streamsize size) {
   return Write() ? size : 0;
 }
 
-int Outlet::sync() {
+int OutputFilter::sync() {
   const bool written = Write();
   return target_.pubsync() == 0 && written ? 0 : -1;
 }
 
-bool Outlet::Write() {
+bool OutputFilter::Write() {
   if (text_.empty()) return true;
   const auto size = static_cast<std::streamsize>(text_.size());
   const bool written = target_.sputn(text_.data(), size) == size;
@@ -65,7 +65,7 @@ bool Outlet::Write() {
   return written;
 }
 
-void Outlet::Clean(std::string_view bytes) {
+void OutputFilter::Clean(std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
     if (IsSpecial(static_cast<unsigned char>(bytes[at]))) {
       const std::size_t taken = TakeSpecial(bytes, at);
@@ -91,7 +91,7 @@ void Outlet::Clean(std::string_view bytes) {
 }
 
 // How many bytes were taken; 0: what follows must be seen first.
-std::size_t Outlet::TakeSpecial(std::string_view bytes, std::size_t at) {
+std::size_t OutputFilter::TakeSpecial(std::string_view bytes, std::size_t at) {
   const std::string_view rest = bytes.substr(at);
   if (rest == "\r") return 0;
   if (rest.starts_with("\r\n")) return 1;
@@ -110,7 +110,7 @@ std::size_t Outlet::TakeSpecial(std::string_view bytes, std::size_t at) {
   return character.size;
 }
 
-void Outlet::Put(char32_t code, std::string_view bytes) {
+void OutputFilter::Put(char32_t code, std::string_view bytes) {
   if (rules_.ci && BeginsCommand(code)) {
     text_ += code == ':' ? "\\u003a" : "\\u005b";
   } else {
@@ -119,7 +119,7 @@ void Outlet::Put(char32_t code, std::string_view bytes) {
 }
 
 // Whether with this character a line would begin a command of a CI runner.
-bool Outlet::BeginsCommand(char32_t code) {
+bool OutputFilter::BeginsCommand(char32_t code) {
   const bool begins = (code == ':' && line_ == Line::kColon) || (code == '[' && hashes_ == 2);
   if (code == '\n') {
     line_ = Line::kBlank;
@@ -135,11 +135,11 @@ bool Outlet::BeginsCommand(char32_t code) {
 }
 
 bool IsOutlet(const std::ostream& stream) {
-  return dynamic_cast<Outlet*>(stream.rdbuf()) != nullptr;
+  return dynamic_cast<OutputFilter*>(stream.rdbuf()) != nullptr;
 }
 
 void PassOwn(std::ostream& stream, std::string_view sequence) {
-  if (auto* outlet = dynamic_cast<Outlet*>(stream.rdbuf())) {
+  if (auto* outlet = dynamic_cast<OutputFilter*>(stream.rdbuf())) {
     outlet->PassOwn(sequence);
   } else {
     stream << sequence;

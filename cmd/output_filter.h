@@ -21,17 +21,17 @@
 
 namespace podctl {
 
-class Outlet final : public std::streambuf {
+class OutputFilter final : public std::streambuf {
  public:
   struct Rules {
     bool color = false;
     bool ci = false;
   };
-  Outlet(std::streambuf& target, Rules rules) : target_(target), rules_(rules) {}  // lent
+  OutputFilter(std::streambuf& target, Rules rules) : target_(target), rules_(rules) {}  // lent
 
-  ~Outlet() override;
-  Outlet(const Outlet&) = delete;
-  Outlet& operator=(const Outlet&) = delete;
+  ~OutputFilter() override;
+  OutputFilter(const OutputFilter&) = delete;
+  OutputFilter& operator=(const OutputFilter&) = delete;
 
   // Goes out as it is, together with what is written next.
   void PassOwn(std::string_view sequence) { text_ += sequence; }

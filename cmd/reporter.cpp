@@ -95,7 +95,7 @@ class MarkdownReporter final : public TextReporter {
   using TextReporter::TextReporter;
 
   void Show(const Diagnostics& diagnostics) override {
-    for (const Diagnostic& diagnostic : diagnostics.items()) told_.Add(diagnostic);
+    for (const Diagnostic& diagnostic : diagnostics.items()) reported_.Add(diagnostic);
     TextReporter::Show(diagnostics);
   }
   void Note(const std::string& text) override {
@@ -110,11 +110,11 @@ class MarkdownReporter final : public TextReporter {
   void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
     WriteSaved(streams().err, path, again);
   }
-  void End() override { streams().out << MarkdownOf(plan_, told_, notes_) << std::flush; }
+  void End() override { streams().out << MarkdownOf(plan_, reported_, notes_) << std::flush; }
 
  private:
   const Plan* plan_ = nullptr;
-  Diagnostics told_;
+  Diagnostics reported_;
   std::vector<std::string> notes_;
 };
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "plans/engine/change.h"
 #include "plans/engine/executor.h"
 #include "providers/base/diagnostic.h"

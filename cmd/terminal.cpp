@@ -53,7 +53,7 @@ bool LocaleIsUtf8() {
   return false;
 }
 
-Outlet::Rules RulesOf(int descriptor, bool no_color) {
+OutputFilter::Rules RulesOf(int descriptor, bool no_color) {
   return {WantsColor(no_color) && isatty(descriptor) != 0,
           IsSet("GITHUB_ACTIONS") || IsSet("GITLAB_CI") || IsSet("TF_BUILD")};
 }

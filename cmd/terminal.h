@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string_view>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 
 namespace podctl {
 
@@ -18,8 +18,8 @@ class StandardStreams {
   Streams& streams() { return streams_; }
 
  private:
-  Outlet out_bytes_;
-  Outlet err_bytes_;
+  OutputFilter out_bytes_;
+  OutputFilter err_bytes_;
   std::ostream out_;
   std::ostream err_;
   Streams streams_;

@@ -220,7 +220,7 @@ gcp::Credentials& Wiring::credentials() {
   return *parts.credentials;
 }
 
-Result<ZoneOffer*> Wiring::zone_offer() {
+Result<ZoneCatalogue*> Wiring::zone_catalogue() {
   if (auto made = provider(); !made) return made.error();
   return &*parts_->provider;
 }
@@ -267,7 +267,7 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
                                       std::move(options));
 }
 
-EntryDoors Wiring::entry_doors() {
+AccessDoors Wiring::access_doors() {
   return {
       files(), environment(), keyring(),
       [this] { reporter().Note("Made the SSH key ~/.ssh/podctl_ed25519, since there was none."); },
@@ -279,16 +279,16 @@ EntryDoors Wiring::entry_doors() {
 }
 
 PlanDoors Wiring::plan_doors() {
-  return {entry_doors(), provider(), [this](const std::string& path) { return OpenStore(path); },
+  return {access_doors(), provider(), [this](const std::string& path) { return OpenStore(path); },
           interrupt_.drain(), secrets()};
 }
 
 ApplyDoors Wiring::apply_doors() {
-  return {entry_doors(), steps(), clock(), random(), interrupt_.drain(), interrupt_.leave()};
+  return {access_doors(), steps(), clock(), random(), interrupt_.drain(), interrupt_.leave()};
 }
 
 PodDoors Wiring::pod_doors() {
-  return {entry_doors(),
+  return {access_doors(),
           provider(),
           known_hosts(),
           [this] { return OpenStore(); },
@@ -302,15 +302,15 @@ PodDoors Wiring::pod_doors() {
           }};
 }
 
-PlanWishes Wiring::plan_wishes(PlanOptions plan, const std::string& operation) {
-  PlanWishes wishes;
-  wishes.load = SpecOptions();
-  wishes.state = state_choice();
-  wishes.flags = PlaceFlags(options_);
-  wishes.parallelism = options_.parallelism;
-  wishes.plan = std::move(plan);
-  if (!operation.empty()) wishes.lock = lock_request(operation);
-  return wishes;
+PlanRequest Wiring::plan_request(PlanOptions plan, const std::string& operation) {
+  PlanRequest request;
+  request.load = SpecOptions();
+  request.state = state_choice();
+  request.flags = PlaceFlags(options_);
+  request.parallelism = options_.parallelism;
+  request.plan = std::move(plan);
+  if (!operation.empty()) request.lock = lock_request(operation);
+  return request;
 }
 
 LockRequest Wiring::lock_request(const std::string& operation) {

@@ -9,7 +9,7 @@
 
 #include "cmd/command_line.h"
 #include "cmd/interrupt.h"
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/session/plan.h"
 #include "plans/spec/loader.h"
@@ -47,7 +47,7 @@ class Wiring {
   // The one of `--markdown`, for a command that has that; before anything is said.
   void SpeakMarkdown();
   Interrupt& interrupt() { return interrupt_; }
-  Stops stops() const { return {interrupt_.drain(), interrupt_.leave()}; }
+  StopTokens stops() const { return {interrupt_.drain(), interrupt_.leave()}; }
   FileSystem& files();
   const Environment& environment();
   Clock& clock();
@@ -64,7 +64,7 @@ class Wiring {
   Result<gcp::RestClient*> os_login();
   Result<gcp::RestClient*> compute();
   gcp::Credentials& credentials();
-  Result<ZoneOffer*> zone_offer();
+  Result<ZoneCatalogue*> zone_catalogue();
   std::string endpoint() const;  // as given, or Google's
   ssh::Keyring& keyring();
   ssh::KnownHostsFiles& known_hosts();
@@ -73,13 +73,13 @@ class Wiring {
   std::unique_ptr<StateStore> OpenStore(const std::string& path);
   std::unique_ptr<StateStore> OpenStore() { return OpenStore(StatePath()); }
   // What sessions are lent. A key that is made is told of.
-  EntryDoors entry_doors();
+  AccessDoors access_doors();
   PlanDoors plan_doors();
   ApplyDoors apply_doors();
   PodDoors pod_doors();
 
   // What the flags of every command say. `operation`: for the lock; empty: none is wanted.
-  PlanWishes plan_wishes(PlanOptions plan, const std::string& operation = {});
+  PlanRequest plan_request(PlanOptions plan, const std::string& operation = {});
   // With --lock-timeout; who waits is told so.
   LockRequest lock_request(const std::string& operation);
   LoadOptions SpecOptions();

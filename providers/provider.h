@@ -124,7 +124,7 @@ class Provider {
 
   // The same cloud in another version of the API. Lent by this provider; where there is but one
   // version, this provider itself.
-  virtual Provider& Speaking(ApiVersion /*version*/) { return *this; }
+  virtual Provider& InVersion(ApiVersion /*version*/) { return *this; }
 
   // Lent; nullptr where the service has none.
   virtual QueuedResources* queued() { return nullptr; }
@@ -136,9 +136,9 @@ class Provider {
 // ---- The door to what a zone offers to make nodes of. Resources travel as Value with the JSON
 // names of the Cloud TPU API, every page of a list together. Calls behave as those of Provider.
 
-class ZoneOffer {
+class ZoneCatalogue {
  public:
-  virtual ~ZoneOffer() = default;
+  virtual ~ZoneCatalogue() = default;
 
   // AcceleratorType: `type`, and `acceleratorConfigs` with their `topology`.
   virtual Result<std::vector<Value>> ListAcceleratorTypes(const std::string& project,

@@ -280,11 +280,11 @@ Result<Value> SlicedProvider::GetNode(const NodeName& name, std::stop_token stop
   return JoinSlices(name, *slices);
 }
 
-Provider& SlicedProvider::Speaking(ApiVersion version) {
-  Provider& inner = provider_.Speaking(version);
+Provider& SlicedProvider::InVersion(ApiVersion version) {
+  Provider& inner = provider_.InVersion(version);
   if (&inner == &provider_) return *this;
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<SlicedProvider>& other = speaking_[&inner];
+  std::unique_ptr<SlicedProvider>& other = versions_[&inner];
   if (other == nullptr) other = std::make_unique<SlicedProvider>(inner);
   return *other;
 }

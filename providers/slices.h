@@ -68,14 +68,14 @@ class SlicedProvider final : public Provider {
                                                            std::stop_token stop) override;
   QueuedResources* queued() override { return provider_.queued(); }
   CustomJobs* custom_jobs() override { return provider_.custom_jobs(); }
-  Provider& Speaking(ApiVersion version) override;
+  Provider& InVersion(ApiVersion version) override;
 
  private:
   Result<std::map<int, Value>> GetSlices(const NodeName& name, const std::stop_token& stop);
 
   Provider& provider_;
   std::mutex mutex_;
-  std::map<Provider*, std::unique_ptr<SlicedProvider>> speaking_;  // other versions of the API
+  std::map<Provider*, std::unique_ptr<SlicedProvider>> versions_;  // other versions of the API
 };
 
 }  // namespace podctl

@@ -43,7 +43,7 @@ struct WorkerAccess {
   // empty: a TCP connection does.
   std::vector<std::string> through;
   // Not empty: there is no way to the worker at all, and this clause says why.
-  std::string no_way;
+  std::string no_route;
   bool use_openssh = false;  // reached by the program `ssh`, with all that ~/.ssh/config says
 
   // For whatever is started there: which slice this is, and where they meet.

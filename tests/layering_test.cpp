@@ -120,8 +120,8 @@ const std::vector<std::string_view> kOnlyInCmd = {
     "exit(",     "quick_exit(", "fputs(",    "fmt::print", "fwrite("};
 
 // Within cmd/ all of it goes through the streams, whose Outlets make others' text harmless
-// (cmd/outlet.h). Who may name the bare ones: the terminal, which builds the Outlets; what says in
-// its own words that podctl cannot start; and what asks for the terminal's size.
+// (cmd/output_filter.h). Who may name the bare ones: the terminal, which builds the OutputFilters;
+// what says in its own words that podctl cannot start; and what asks for the terminal's size.
 const std::vector<std::string_view> kBareOutput = {
     "std::cout",  "std::cerr", "std::clog",     "printf(",       "puts(",  "fputs(",
     "fmt::print", "fwrite(",   "STDOUT_FILENO", "STDERR_FILENO", "stdout", "stderr"};

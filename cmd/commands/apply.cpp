@@ -121,8 +121,10 @@ class Starting final : public DueJobsListener {
   std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) override {
     return std::make_unique<RoundView>(streams_, clock_, pods_, address);
   }
-  void OnNews(const PrepareNews& news) override { ShowRemark(streams_, PrepareNewsText(news)); }
-  void OnStart(const DetachedStart& start, const StartNews& news) override {
+  void OnPrepareEvent(const PrepareEvent& news) override {
+    ShowRemark(streams_, PrepareEventText(news));
+  }
+  void OnStart(const DetachedStart& start, const StartEvent& news) override {
     TellStart(start, news, streams_);
   }
   void OnRunsAlready(const JobSpec& job) override {
@@ -166,8 +168,8 @@ void ShowWhatIsPlanned(Reporter& reporter, const PlanRun& run, bool is_new) {
 // Shows why nothing was carried out; the exit code.
 int EndOfNothing(Reporter& reporter, const ApplyEnd& end, int declined, bool destroy) {
   if (end.how == ApplyEnd::How::kDeclined) return declined;
-  if (end.how == ApplyEnd::How::kNoWayIn) {
-    ShowNoWayIn(reporter, *end.no_way_in);
+  if (end.how == ApplyEnd::How::kNoAccess) {
+    ShowNoAccess(reporter, *end.no_access);
     return reporter.FailedExitCode();
   }
   ShowWarnings(reporter, end.result);
@@ -208,12 +210,12 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   if (options.markdown) wiring.SpeakMarkdown();
   Reporter& reporter = wiring.reporter();
   reporter.Begin();
-  PlanTeller teller(reporter);
-  const PlanWishes wishes = wiring.plan_wishes(PlanOptionsOf(options));
+  PlanPrinter printer(reporter);
+  const PlanRequest request = wiring.plan_request(PlanOptionsOf(options));
   // Left to the end of the process: to free a large plan would take as long as to make a part of
   // it.
   static std::optional<PlanRun>& run = *new std::optional<PlanRun>();
-  run = PlanOf(reporter, PreparePlan(wiring.plan_doors(), wishes, teller));
+  run = PlanOf(reporter, PreparePlan(wiring.plan_doors(), request, printer));
   if (!run) {
     reporter.End();
     return reporter.FailedExitCode();
@@ -223,7 +225,7 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   bool saved = options.out.empty();
   if (!saved && sound) {
     const auto kept = SavePlan(
-        *run, options.out, {wishes.load, wishes.state, wiring.endpoint(), std::string(kVersion)},
+        *run, options.out, {request.load, request.state, wiring.endpoint(), std::string(kVersion)},
         wiring.files(), wiring.clock(), wiring.random());
     if (!kept) reporter.ShowError("the plan could not be saved", kept.error());
     saved = kept.has_value();
@@ -242,16 +244,16 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   const bool is_saved = !options.plan_file.empty();
   Reporter& reporter = wiring.reporter();
   reporter.Begin();
-  PlanTeller teller(reporter);
-  PlanWishes wishes =
-      wiring.plan_wishes(PlanOptionsOf(options), options.destroy ? "destroy" : "apply");
-  wishes.will_enter = !options.destroy && !options.refresh_only;
+  PlanPrinter printer(reporter);
+  PlanRequest request =
+      wiring.plan_request(PlanOptionsOf(options), options.destroy ? "destroy" : "apply");
+  request.will_log_in = !options.destroy && !options.refresh_only;
   const PlanDoors doors = wiring.plan_doors();
   auto run = PlanOf(reporter, is_saved ? PrepareSavedPlan(doors,
                                                           {options.plan_file, ForeignFlag(options),
-                                                           wiring.endpoint(), std::move(wishes)},
-                                                          teller)
-                                       : PreparePlan(doors, wishes, teller));
+                                                           wiring.endpoint(), std::move(request)},
+                                                          printer)
+                                       : PreparePlan(doors, request, printer));
   if (!run) return reporter.FailedExitCode();
   ShowWhatIsPlanned(reporter, *run, !is_saved);
   if (run->problems.has_errors()) return 1;
@@ -362,7 +364,7 @@ void ShowNoPlan(Reporter& reporter, const NoPlan& none, const Diagnostics& warni
   if (none.error) reporter.NoteFailure(none.error->code);
 }
 
-void ShowNoWayIn(Reporter& reporter, const NoWayIn& why) {
+void ShowNoAccess(Reporter& reporter, const NoAccess& why) {
   reporter.ShowError(why.no_key ? "no SSH key to reach the new pods with" : "", why.error);
 }
 

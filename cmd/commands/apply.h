@@ -54,9 +54,9 @@ void ShowWarnings(Reporter& reporter, const ExecuteResult& result);
 
 // ---- How commands that plan tell what the session says, and why there is no plan.
 
-class PlanTeller final : public PlanListener {
+class PlanPrinter final : public PlanListener {
  public:
-  explicit PlanTeller(Reporter& reporter) : reporter_(reporter) {}
+  explicit PlanPrinter(Reporter& reporter) : reporter_(reporter) {}
   void OnSpec(const Diagnostics& warnings) override { reporter_.Show(warnings); }
   void OnTakeover(const std::string& note) override { reporter_.Note(note); }
 
@@ -66,6 +66,6 @@ class PlanTeller final : public PlanListener {
 
 // `warnings`: of the spec, where they were not shown yet.
 void ShowNoPlan(Reporter& reporter, const NoPlan& none, const Diagnostics& warnings = {});
-void ShowNoWayIn(Reporter& reporter, const NoWayIn& why);
+void ShowNoAccess(Reporter& reporter, const NoAccess& why);
 
 }  // namespace podctl

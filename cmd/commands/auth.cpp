@@ -46,13 +46,13 @@ int RunAuthStatus(Wiring& wiring) {
   report.now = wiring.clock().Now();
   if (reporter.interrupted()) return kInterruptedExitCode;
   const bool usable = !report.status.error;
-  const bool told = reporter.Document([&] { return AuthDocument(report); },
-                                      [&](Streams& streams) {
-                                        streams.out << AuthText(report) << std::flush;
-                                        if (!usable) streams.err << "\n";
-                                      });
+  const bool reported = reporter.Document([&] { return AuthDocument(report); },
+                                          [&](Streams& streams) {
+                                            streams.out << AuthText(report) << std::flush;
+                                            if (!usable) streams.err << "\n";
+                                          });
   if (usable) return 0;
-  return told ? 1 : reporter.ShowFailure(*report.status.error);
+  return reported ? 1 : reporter.ShowFailure(*report.status.error);
 }
 
 int RunAuthorize(Wiring& wiring) {

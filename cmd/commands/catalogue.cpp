@@ -1,5 +1,5 @@
 // `podctl types` and `podctl versions`: what a zone offers to make pods of.
-#include "plans/session/offer.h"
+#include "plans/session/catalogue.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "plans/spec/names.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 
 namespace podctl {
 namespace {
@@ -29,10 +29,10 @@ std::string Words(const std::vector<std::string>& words) {
   return words.empty() ? kUnknown : VisibleControls(Join(words, ", "));
 }
 
-std::string TypesTable(const std::vector<gcp::OfferedType>& types, bool color) {
+std::string TypesTable(const std::vector<gcp::AvailableType>& types, bool color) {
   std::vector<TableRow> rows = {{"TYPE", "CHIPS", "HOSTS", "TOPOLOGY", "ZONES"}};
   bool with_zones = false;
-  for (const gcp::OfferedType& type : types) {
+  for (const gcp::AvailableType& type : types) {
     rows.push_back({VisibleControls(type.type), Number(type.chips), Number(type.hosts),
                     Words(type.topologies), Words(type.zones)});
     with_zones = with_zones || !type.zones.empty();
@@ -41,8 +41,8 @@ std::string TypesTable(const std::vector<gcp::OfferedType>& types, bool color) {
   return BoldHead(TableText(rows, {}, "<>>"), Paint(color));
 }
 
-Value TypesList(const std::vector<gcp::OfferedType>& types) {
-  return ListOf(types, [](const gcp::OfferedType& type) {
+Value TypesList(const std::vector<gcp::AvailableType>& types) {
+  return ListOf(types, [](const gcp::AvailableType& type) {
     Value entry = Value::Map{{"type", type.type},
                              {"chips", type.chips ? Value(*type.chips) : Value()},
                              {"hosts", type.hosts ? Value(*type.hosts) : Value()},
@@ -54,12 +54,12 @@ Value TypesList(const std::vector<gcp::OfferedType>& types) {
 
 // The command line comes first: who names a zone asks about that one, whatever the spec says.
 // Problems of the spec do not matter here.
-OfferPlace WhereToLook(const GlobalOptions& given, const Spec& spec) {
+CataloguePlace WhereToLook(const GlobalOptions& given, const Spec& spec) {
   return {given.project.value_or(spec.project), given.zone.value_or(spec.zone)};
 }
 
 // Nobody is asked about a zone that is none; false: it was told.
-bool IsSound(Reporter& reporter, const LoadOptions& load, const OfferPlace& where) {
+bool IsSound(Reporter& reporter, const LoadOptions& load, const CataloguePlace& where) {
   const auto problem = where.zone.empty() ? std::nullopt : JudgeZone(where.zone);
   if (!problem) return true;
   const std::string from = load.zone == where.zone ? load.zone_from : "`zone` of the spec";
@@ -72,44 +72,44 @@ bool IsSound(Reporter& reporter, const LoadOptions& load, const OfferPlace& wher
   return false;
 }
 
-std::string InZone(const OfferPlace& where) {
+std::string InZone(const CataloguePlace& where) {
   return fmt::format("of {} in project {}", where.zone, where.project);
 }
 
 int RunTypes(Wiring& wiring) {
   Diagnostics ignored;
-  const OfferPlace where = WhereToLook(wiring.options(), wiring.ReadSpec(ignored));
+  const CataloguePlace where = WhereToLook(wiring.options(), wiring.ReadSpec(ignored));
   Reporter& reporter = wiring.reporter();
   if (!IsSound(reporter, wiring.SpecOptions(), where)) return reporter.FailedExitCode();
-  const auto door = wiring.zone_offer();
-  const auto offer = OfferedTypes(door, where, wiring.interrupt().drain());
-  if (!offer) {
-    return reporter.ShowFailure(offer.error(),
+  const auto door = wiring.zone_catalogue();
+  const auto catalogue = AvailableTypes(door, where, wiring.interrupt().drain());
+  if (!catalogue) {
+    return reporter.ShowFailure(catalogue.error(),
                                 door ? "cannot list the types " + InZone(where) : "");
   }
-  if (offer->unasked) {
-    reporter.ShowWarning("the service was not asked: " + offer->unasked->message,
+  if (catalogue->unasked) {
+    reporter.ShowWarning("the service was not asked: " + catalogue->unasked->message,
                          fmt::format("These are the types that are documented for {}, as podctl "
                                      "knows them.",
                                      where.zone));
-  } else if (!offer->from_service) {
+  } else if (!catalogue->from_service) {
     reporter.Note(
         "The types that podctl knows by itself, and where they are documented; `--zone ZONE` asks "
         "a zone.");
   }
   const auto document = [&] {
-    Value value = Value::Map{{"source", offer->from_service ? "service" : "built-in"}};
+    Value value = Value::Map{{"source", catalogue->from_service ? "service" : "built-in"}};
     if (!where.zone.empty()) value.Set("zone", where.zone);
-    if (offer->from_service) value.Set("project", where.project);
-    value.Set("types", TypesList(offer->types));
+    if (catalogue->from_service) value.Set("project", where.project);
+    value.Set("types", TypesList(catalogue->types));
     return value;
   };
   reporter.Document(document, [&](Streams& streams) {
-    if (offer->types.empty()) {
+    if (catalogue->types.empty()) {
       streams.err << fmt::format("No TPU type is {} for {}.\n",
-                                 offer->from_service ? "offered" : "documented", where.zone);
+                                 catalogue->from_service ? "offered" : "documented", where.zone);
     } else {
-      streams.out << TypesTable(offer->types, streams.color && streams.out_is_terminal);
+      streams.out << TypesTable(catalogue->types, streams.color && streams.out_is_terminal);
     }
   });
   return 0;
@@ -118,7 +118,7 @@ int RunTypes(Wiring& wiring) {
 int RunVersions(Wiring& wiring) {
   Reporter& reporter = wiring.reporter();
   Diagnostics ignored;
-  const OfferPlace where = WhereToLook(wiring.options(), wiring.ReadSpec(ignored));
+  const CataloguePlace where = WhereToLook(wiring.options(), wiring.ReadSpec(ignored));
   if (where.zone.empty() || where.project.empty()) {
     const char* what = where.zone.empty() ? "zone" : "project";
     return reporter.ShowFailure(MakeError(ErrorCode::kInvalidArgument,
@@ -126,9 +126,9 @@ int RunVersions(Wiring& wiring) {
                                           fmt::format("give --{}", what)));
   }
   if (!IsSound(reporter, wiring.SpecOptions(), where)) return reporter.FailedExitCode();
-  auto offer = wiring.zone_offer();
-  if (!offer) return reporter.ShowFailure(offer.error());
-  const auto versions = OfferedVersions(**offer, where, wiring.interrupt().drain());
+  auto catalogue = wiring.zone_catalogue();
+  if (!catalogue) return reporter.ShowFailure(catalogue.error());
+  const auto versions = AvailableVersions(**catalogue, where, wiring.interrupt().drain());
   if (!versions) {
     return reporter.ShowFailure(versions.error(), "cannot list the versions " + InZone(where));
   }

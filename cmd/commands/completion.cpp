@@ -286,16 +286,17 @@ int RunComplete(Context& context, const CompleteOptions& options) {
     typed = ReadTypedWord(options.words[i], breaks);
     words.push_back(fish && !last ? options.words[i] : typed.text);
   }
-  const Offers offers = OffersFor(words, [&](const GlobalOptions& global) {
+  const Completions completions = CompletionsFor(words, [&](const GlobalOptions& global) {
     return std::make_unique<World>(global, context.streams());
   });
   std::ostream& out = context.streams().out;
-  out << (offers.files ? "files\n" : "words\n");
-  for (const Offer& offer : offers.words) {
+  out << (completions.files ? "files\n" : "words\n");
+  for (const Completion& completion : completions.words) {
     if (options.shell == "bash") {
-      if (const std::string word = ForBash(typed, offer.text); !word.empty()) out << word << "\n";
+      if (const std::string word = ForBash(typed, completion.text); !word.empty())
+        out << word << "\n";
     } else {
-      out << offer.text << (offer.help.empty() ? "" : "\t") << offer.help << "\n";
+      out << completion.text << (completion.help.empty() ? "" : "\t") << completion.help << "\n";
     }
   }
   return 0;

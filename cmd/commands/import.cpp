@@ -140,7 +140,7 @@ void ShowAsText(Streams& streams, const Imported& done, const std::string& addre
   ShowWhereSpecIs(streams, done.text, done.target, implied, "pod");
 }
 
-// What both forms of the command are run with. All is lent but the wishes.
+// What both forms of the command are run with. All is lent but the request.
 struct ImportTools {
   Reporter& reporter;
   Streams& streams;
@@ -148,7 +148,7 @@ struct ImportTools {
   Random& random;
   const PlanDoors& doors;
   const GlobalOptions& global;
-  PlanWishes common;
+  PlanRequest common;
 };
 
 int ShowNoImport(Reporter& reporter, const NoImport& none) {
@@ -158,10 +158,10 @@ int ShowNoImport(Reporter& reporter, const NoImport& none) {
 
 int ImportOne(ImportTools tools, const ImportOptions& options) {
   Reporter& reporter = tools.reporter;
-  PlanTeller teller(reporter);
-  const ImportWishes wishes{options, std::move(tools.common.load), std::move(tools.common.state),
-                            *std::move(tools.common.lock)};
-  const auto made = Import(tools.doors, tools.clock, tools.random, wishes, teller);
+  PlanPrinter printer(reporter);
+  const ImportRequest request{options, std::move(tools.common.load), std::move(tools.common.state),
+                              *std::move(tools.common.lock)};
+  const auto made = Import(tools.doors, tools.clock, tools.random, request, printer);
   if (const auto* none = std::get_if<NoImport>(&made)) return ShowNoImport(reporter, *none);
   const Imported& done = std::get<Imported>(made);
   ShowStoreWarnings(reporter, done.warnings);
@@ -191,7 +191,7 @@ std::string SurveyText(const ImportSurvey& survey) {
 
 std::string LeftText(const ImportSurvey& survey) {
   std::string text;
-  for (const LeftAlone& each : survey.left) {
+  for (const NotImported& each : survey.left) {
     text += fmt::format("Left alone: {}: {}.\n", VisibleControls(each.resource), each.why);
   }
   if (survey.known > 0) {
@@ -206,10 +206,10 @@ class Adopting final : public ImportListener {
  public:
   // `ask`: else it was approved beforehand. `input`: --input.
   Adopting(Reporter& reporter, Streams& streams, bool ask, bool input)
-      : teller_(reporter), reporter_(reporter), streams_(streams), ask_(ask), input_(input) {}
+      : printer_(reporter), reporter_(reporter), streams_(streams), ask_(ask), input_(input) {}
 
-  void OnSpec(const Diagnostics& warnings) override { teller_.OnSpec(warnings); }
-  void OnTakeover(const std::string& note) override { teller_.OnTakeover(note); }
+  void OnSpec(const Diagnostics& warnings) override { printer_.OnSpec(warnings); }
+  void OnTakeover(const std::string& note) override { printer_.OnTakeover(note); }
   bool Approve(const ImportSurvey& survey) override {
     if (!streams_.json) {
       streams_.err << LeftText(survey) << "To take over:\n" << SurveyText(survey) << std::flush;
@@ -239,7 +239,7 @@ class Adopting final : public ImportListener {
         input_, reporter_, streams_);
   }
 
-  PlanTeller teller_;
+  PlanPrinter printer_;
   Reporter& reporter_;
   Streams& streams_;
   const bool ask_;
@@ -258,7 +258,7 @@ Value AllDocument(const ImportedAll& all) {
                             return document;
                           })},
       {"left_alone", ListOf(all.survey.left,
-                            [](const LeftAlone& each) {
+                            [](const NotImported& each) {
                               return Value(Value::Map{{"name", each.resource}, {"why", each.why}});
                             })},
       {"spec", OrNull(all.text)},
@@ -310,10 +310,10 @@ int ImportEverything(ImportTools tools, const ImportCommand& options) {
   Adopting listener(reporter, tools.streams, !options.auto_approve, tools.global.input);
   // Of the spec no zone is called so.
   if (tools.common.load.zone == "-") tools.common.load.zone.reset();
-  const ImportAllWishes wishes{tools.global.zone.value_or(""), options.write_spec,
-                               std::move(tools.common.load), std::move(tools.common.state),
-                               *std::move(tools.common.lock)};
-  const auto made = ImportAll(tools.doors, tools.clock, tools.random, wishes, listener);
+  const ImportAllRequest request{tools.global.zone.value_or(""), options.write_spec,
+                                 std::move(tools.common.load), std::move(tools.common.state),
+                                 *std::move(tools.common.lock)};
+  const auto made = ImportAll(tools.doors, tools.clock, tools.random, request, listener);
   if (const auto* none = std::get_if<NoImport>(&made)) return ShowNoImport(reporter, *none);
   const ImportedAll& all = std::get<ImportedAll>(made);
   ShowStoreWarnings(reporter, all.warnings);
@@ -333,7 +333,7 @@ int RunImport(Wiring& wiring, const ImportCommand& options) {
                           wiring.random(),
                           doors,
                           wiring.options(),
-                          wiring.plan_wishes({}, "import")};
+                          wiring.plan_request({}, "import")};
   return options.all ? ImportEverything(tools, options) : ImportOne(tools, options);
 }
 

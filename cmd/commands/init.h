@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "providers/base/error.h"
 #include "providers/os/file_system.h"
 

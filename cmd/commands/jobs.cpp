@@ -38,7 +38,7 @@ Error NoSuchJob(const std::string& job, const std::string& pod) {
                    fmt::format("`podctl jobs {}` lists them.", pod));
 }
 
-void TellStart(const DetachedStart& start, const StartNews& news, Streams& streams) {
+void TellStart(const DetachedStart& start, const StartEvent& news, Streams& streams) {
   const WorkerAccess& any = start.workers.front();
   if (!news.already.empty()) {
     streams.err << fmt::format(
@@ -53,7 +53,7 @@ void TellStart(const DetachedStart& start, const StartNews& news, Streams& strea
 
 int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporter,
               Streams& streams) {
-  if (const auto& why = done.hindrance) {
+  if (const auto& why = done.blocker) {
     if (why->error) return reporter.ShowFailure(*why->error);
     if (streams.json && !why->answers.empty()) {
       return reporter.ShowFailure(SilenceError("nothing was started", why->answers, pods));
@@ -103,7 +103,7 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
   PodRounds rounds(pods, done.target.address, streams, wiring.clock(), wiring.ssh(),
                    wiring.stops());
   done.report = StartJob(*rounds, wiring.random(), done.start,
-                         [&](const StartNews& news) { TellStart(done.start, news, streams); });
+                         [&](const StartEvent& news) { TellStart(done.start, news, streams); });
   return ShowStart(done, pods, reporter, streams);
 }
 

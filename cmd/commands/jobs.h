@@ -1,7 +1,7 @@
 // Commands that outlive the connection: what `podctl exec --detach`, `run` and `apply` share.
 #pragma once
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "cmd/reporter.h"
 #include "plans/fleet/exec/request.h"
 #include "plans/fleet/run/supervise.h"
@@ -16,7 +16,7 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
 // Of a job that no chosen worker of the pod has.
 Error NoSuchJob(const std::string& job, const std::string& pod);
 // What is worth a word before a start.
-void TellStart(const DetachedStart& start, const StartNews& news, Streams& streams);
+void TellStart(const DetachedStart& start, const StartEvent& news, Streams& streams);
 // Shows what came of it; the exit code.
 int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporter,
               Streams& streams);

@@ -5,7 +5,7 @@
 #include <stop_token>
 #include <string>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "cmd/reporter.h"
 #include "plans/session/known_pods.h"
 #include "providers/os/clock.h"

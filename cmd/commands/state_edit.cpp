@@ -12,7 +12,7 @@
 #include "cmd/wiring.h"
 #include "plans/kinds/moves.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "plans/kinds/step/record.h"
 #include "providers/base/text.h"
 #include "state/thing_name.h"

@@ -13,7 +13,7 @@
 #include "plans/spec/source_file.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 
 namespace podctl {
 namespace {

@@ -1,7 +1,7 @@
 // `podctl validate`: reads the spec and says what is wrong with it. Contacts nothing.
 #pragma once
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "plans/spec/loader.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"

@@ -46,14 +46,14 @@ class Telling final : public WatchListener {
   void OnTakeover(const std::string& note) override { reporter_.Note(note); }
   void OnSettled() override { account_->Settle(); }
 
-  void OnPause(const WatchStanding& standing, Clock::SystemTime until) override {
-    const std::string how = standing.failed          ? "the last look failed"
-                            : standing.left          ? "something is left to `podctl apply`"
-                            : standing.waits.empty() ? "all is well"
-                                                     : fmt::format("{} waits in the queue",
-                                                                   fmt::join(standing.waits, ", "));
+  void OnPause(const WatchStatus& status, Clock::SystemTime until) override {
+    const std::string how = status.failed          ? "the last look failed"
+                            : status.left          ? "something is left to `podctl apply`"
+                            : status.waits.empty() ? "all is well"
+                                                   : fmt::format("{} waits in the queue",
+                                                                 fmt::join(status.waits, ", "));
     account_->ShowPause(fmt::format("watching {}: {}, next look at {}",
-                                    Plural(standing.watched, "pod"), how, FormatTimestamp(until)));
+                                    Plural(status.watched, "pod"), how, FormatTimestamp(until)));
   }
 
   void OnSubject(const std::vector<Address>& recreated) override {
@@ -83,8 +83,8 @@ class Telling final : public WatchListener {
     reporter_.Show(problems);
     SayThatItWaits();
   }
-  void OnNoWayIn(const NoWayIn& why) override {
-    ShowNoWayIn(reporter_, why);
+  void OnNoAccess(const NoAccess& why) override {
+    ShowNoAccess(reporter_, why);
     SayThatItWaits();
   }
   void OnFailures(const ExecuteResult& result) override {
@@ -138,17 +138,17 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
   reporter.Begin();
   PlanOptions plan;
   plan.targets = options.targets;
-  PlanWishes wishes = wiring.plan_wishes(std::move(plan), "watch");
-  wishes.will_enter = true;
-  wishes.keep_stored = true;
+  PlanRequest request = wiring.plan_request(std::move(plan), "watch");
+  request.will_log_in = true;
+  request.keep_stored = true;
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
   execute.wait_for_capacity = false;  // the next round looks again, and the lock is free meanwhile
   Telling telling(reporter, wiring.streams(), wiring.files(), options);
   const PlanDoors plan_doors = wiring.plan_doors();
   const ApplyDoors apply_doors = wiring.apply_doors();
-  WatchSession session(plan_doors, apply_doors, wishes, execute, telling);
-  WatchPace pace;
+  WatchSession session(plan_doors, apply_doors, request, execute, telling);
+  WatchIntervals pace;
   pace.interval = options.interval;
   pace.once = options.once;
   switch (Watch(session, pace, wiring.clock(), wiring.random(), wiring.interrupt().drain())) {
@@ -163,8 +163,8 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
     case RoundEnd::kActed:
       break;
   }
-  const WatchStanding standing = session.Standing();
-  const bool something = session.acted() || standing.left || !standing.waits.empty();
+  const WatchStatus status = session.CurrentStatus();
+  const bool something = session.acted() || status.left || !status.waits.empty();
   return options.detailed_exitcode && something ? 2 : 0;
 }
 

@@ -15,14 +15,14 @@
 namespace podctl {
 namespace {
 
-// What was not done, by the failure at the root of it. `told`: a log has had a line for each that
-// was not begun when the run ended early.
-std::string SkippedText(const ExecuteResult& result, bool told) {
+// What was not done, by the failure at the root of it. `reported`: a log has had a line for each
+// that was not begun when the run ended early.
+std::string SkippedText(const ExecuteResult& result, bool reported) {
   constexpr std::size_t kMostNamed = 100;
   std::vector<Address> causes;  // in the order in which they came
   std::map<Address, std::vector<std::string>> skipped;
   for (const auto& skip : result.skipped) {
-    if (told && skip.cause.empty()) continue;
+    if (reported && skip.cause.empty()) continue;
     std::vector<std::string>& addresses = skipped[skip.cause];
     if (addresses.empty()) causes.push_back(skip.cause);
     addresses.push_back(skip.address.Text());
@@ -158,8 +158,8 @@ class ProgressView final : public EventSink {
     if (live()) return Draw();
     // A plain log gets one line at a sensible pace, not one for each worker.
     const auto seconds = elapsed.count() / 1000;
-    if (seconds < it->second.told + 10) return;
-    it->second.told = seconds;
+    if (seconds < it->second.reported + 10) return;
+    it->second.reported = seconds;
     const std::string workers = ProgressText(progress);
     Print(fmt::format("{}: {}... [{} elapsed]{}", change.address, WordsFor(change).still,
                       FormatDuration(elapsed), workers.empty() ? "" : " " + workers));
@@ -207,7 +207,7 @@ class ProgressView final : public EventSink {
     const Change* change;
     Clock::SteadyTime since;
     Progress progress;
-    std::int64_t told = 0;  // seconds, of the last plain line
+    std::int64_t reported = 0;  // seconds, of the last plain line
   };
 
   bool live() const { return streams_.live(); }

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "plans/engine/executor.h"
 #include "providers/os/clock.h"
 

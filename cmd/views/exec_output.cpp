@@ -23,7 +23,7 @@ constexpr milliseconds kFrame{100};
 constexpr milliseconds kQuick{500};  // what ends within this needs no progress
 constexpr seconds kPlainPace{20};    // between two lines in a log
 // Why workers are not reached, each told at once in a log.
-constexpr std::size_t kMostToldCauses = 4;
+constexpr std::size_t kMostReportedCauses = 4;
 
 // What the commands say when they are asked to end is still of interest; what has been waiting for
 // a slow reader is not.
@@ -44,16 +44,16 @@ std::string EventLine(std::string_view type, const ssh::Job& job, const Value& m
 
 }  // namespace
 
-void ExecDesk::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) {
+void ExecDisplay::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) {
   const std::lock_guard lock(mutex_);
   Finish();
   jobs_ = &jobs;
   unheard_ = &unheard;
   progress_.emplace(jobs, clock_);
-  if (wishes_.amount) progress_->ShowAmount(wishes_.amount);
+  if (settings_.amount) progress_->ShowAmount(settings_.amount);
   shows_progress_ = !streams_.json;
-  began_ = drawn_at_ = told_at_ = clock_.Steady();
-  told_causes_.clear();
+  began_ = drawn_at_ = reported_at_ = clock_.Steady();
+  reported_causes_.clear();
   std::size_t width = 0;
   for (const ssh::Job& job : jobs) width = std::max(width, job.worker.Name().size());
   const Paint out(streams_.color && streams_.out_is_terminal);
@@ -70,7 +70,7 @@ void ExecDesk::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unhe
   received_ = shown_ = 0;
 }
 
-void ExecDesk::Add(std::ostream* stream, std::string_view line) {
+void ExecDisplay::Add(std::ostream* stream, std::string_view line) {
   if (target_ != stream) Write();
   target_ = stream;
   waiting_.append(line);
@@ -78,7 +78,7 @@ void ExecDesk::Add(std::ostream* stream, std::string_view line) {
   if (waiting_.size() >= kMostWaiting) Write();
 }
 
-void ExecDesk::Write() {
+void ExecDisplay::Write() {
   if (waiting_.empty()) return;
   const bool terminal =
       target_ == &streams_.out ? streams_.out_is_terminal : streams_.err_is_terminal;
@@ -87,14 +87,14 @@ void ExecDesk::Write() {
   waiting_.clear();
 }
 
-void ExecDesk::ShowProgress() {
+void ExecDisplay::ShowProgress() {
   const auto now = clock_.Steady();
   if (!streams_.live()) {
     const std::string cause = progress_->LastingCause();
-    const bool news = !cause.empty() && told_causes_.size() < kMostToldCauses &&
-                      told_causes_.insert(cause).second;
-    if (!news && now - told_at_ < kPlainPace) return;
-    told_at_ = now;
+    const bool news = !cause.empty() && reported_causes_.size() < kMostReportedCauses &&
+                      reported_causes_.insert(cause).second;
+    if (!news && now - reported_at_ < kPlainPace) return;
+    reported_at_ = now;
     streams_.err << progress_->PlainLine() << '\n' << std::flush;
     return;
   }
@@ -105,47 +105,48 @@ void ExecDesk::ShowProgress() {
   block_.Draw(lines);
 }
 
-void ExecDesk::Finish() {
+void ExecDisplay::Finish() {
   Write();
   block_.Erase();
   shows_progress_ = false;
 }
 
-void ExecDesk::CheckHeard() {
+void ExecDisplay::CheckHeard() {
   if (!streams_.out) unheard_->request_stop();
 }
 
-bool ExecDesk::LeavesOut() {
-  if (wishes_.stops.leave.stop_requested()) return true;
-  if (!wishes_.stops.drain.stop_requested()) return false;
+bool ExecDisplay::LeavesOut() {
+  if (settings_.stops.leave.stop_requested()) return true;
+  if (!settings_.stops.drain.stop_requested()) return false;
   TellInterrupt();
   return clock_.Steady() - *interrupted_at_ >= kLastWords;
 }
 
-void ExecDesk::TellInterrupt() {
-  if (interrupted_at_ || !wishes_.stops.drain.stop_requested()) return;
+void ExecDisplay::TellInterrupt() {
+  if (interrupted_at_ || !settings_.stops.drain.stop_requested()) return;
   interrupted_at_ = clock_.Steady();
   Err("Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
       "once.");
 }
 
-void ExecDesk::TellLeftOut() {
+void ExecDisplay::TellLeftOut() {
   // A last line without its newline counts as shown with one.
-  if (!interrupted_at_ || !wishes_.lines || received_ <= shown_) return;
+  if (!interrupted_at_ || !settings_.lines || received_ <= shown_) return;
   Err(fmt::format("Left out: {} of output that was not shown yet.", ByteCount(received_ - shown_)));
 }
 
-bool ExecDesk::Shows(std::size_t job) const {
-  return wishes_.lines && (!wishes_.only || wishes_.only->contains((*jobs_)[job].worker.index));
+bool ExecDisplay::Shows(std::size_t job) const {
+  return settings_.lines &&
+         (!settings_.only || settings_.only->contains((*jobs_)[job].worker.index));
 }
 
-void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line) {
+void ExecDisplay::OnLine(std::size_t job, ssh::Stream stream, std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (LeavesOut()) return;
   shown_ += line.size() + 1;
   if (!Shows(job)) return KeepUnseen(job, stream, line);
   const bool out = stream == ssh::Stream::kOut;
-  const std::string time = wishes_.timestamps ? FormatTimestamp(clock_.Now()) : "";
+  const std::string time = settings_.timestamps ? FormatTimestamp(clock_.Now()) : "";
   if (streams_.json) {
     Value::Map members = {{"stream", out ? "stdout" : "stderr"}, {"line", line}};
     if (!time.empty()) members["time"] = time;
@@ -157,23 +158,23 @@ void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line
   CheckHeard();
 }
 
-void ExecDesk::KeepUnseen(std::size_t job, ssh::Stream stream, std::string_view line) {
+void ExecDisplay::KeepUnseen(std::size_t job, ssh::Stream stream, std::string_view line) {
   constexpr std::size_t kMostKept = 10;
   constexpr std::size_t kLongestKept = 300;
-  if (!wishes_.only || stream != ssh::Stream::kErr) return;
-  if (wishes_.only->contains((*jobs_)[job].worker.index)) return;
+  if (!settings_.only || stream != ssh::Stream::kErr) return;
+  if (settings_.only->contains((*jobs_)[job].worker.index)) return;
   auto& kept = unseen_[job];
   if (kept.size() == kMostKept) kept.pop_front();
   kept.push_back(VisibleLine(line.substr(0, kLongestKept)));
 }
 
-std::vector<std::string> ExecDesk::LastUnseen(std::size_t job) const {
+std::vector<std::string> ExecDisplay::LastUnseen(std::size_t job) const {
   const auto found = unseen_.find(job);
   if (found == unseen_.end()) return {};
   return {found->second.begin(), found->second.end()};
 }
 
-void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {
+void ExecDisplay::OnPhase(std::size_t job, ssh::Phase phase) {
   const std::lock_guard lock(mutex_);
   progress_->OnPhase(job, phase);
   if (!streams_.json) return;
@@ -186,25 +187,25 @@ void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {
 }
 
 // Its phase is told next.
-void ExecDesk::OnTryAgain(std::size_t job, const ssh::Cause& why) {
+void ExecDisplay::OnTryAgain(std::size_t job, const ssh::Cause& why) {
   const std::lock_guard lock(mutex_);
   progress_->OnTryAgain(job, why);
   why_again_ = why;
 }
 
-void ExecDesk::OnResult(std::size_t job, const ssh::WorkerResult& result) {
+void ExecDisplay::OnResult(std::size_t job, const ssh::WorkerResult& result) {
   const std::lock_guard lock(mutex_);
   progress_->OnResult(job, ssh::CauseOf(result));
   received_ += result.bytes_out + result.bytes_err;
   if (streams_.json) Out(EventLine("result", (*jobs_)[job], EntryValue(EntryOf(result))));
 }
 
-void ExecDesk::OnOver(std::size_t job, const std::string& cause) {
+void ExecDisplay::OnOver(std::size_t job, const std::string& cause) {
   const std::lock_guard lock(mutex_);
   progress_->OnResult(job, cause);
 }
 
-void ExecDesk::Tick() {
+void ExecDisplay::Tick() {
   const std::lock_guard lock(mutex_);
   TellInterrupt();
   Write();
@@ -212,12 +213,12 @@ void ExecDesk::Tick() {
   CheckHeard();
 }
 
-void ExecDesk::CountAsShown(std::string_view line) {
+void ExecDisplay::CountAsShown(std::string_view line) {
   const std::lock_guard lock(mutex_);
   shown_ += line.size() + 1;
 }
 
-void ExecDesk::Tell(const std::string& line, const Value& event) {
+void ExecDisplay::Tell(const std::string& line, const Value& event) {
   const std::lock_guard lock(mutex_);
   if (streams_.json) {
     Out(ToJson(event));
@@ -226,7 +227,7 @@ void ExecDesk::Tell(const std::string& line, const Value& event) {
   }
 }
 
-void ExecDesk::OnEnd() {
+void ExecDisplay::OnEnd() {
   const std::lock_guard lock(mutex_);
   TellLeftOut();
   Finish();

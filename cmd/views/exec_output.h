@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "cmd/views/exec_progress.h"
 #include "cmd/views/live_block.h"
 #include "plans/fleet/exec/exec.h"
@@ -33,25 +33,25 @@ namespace podctl {
 //
 // Tick comes from a thread of its own, everything else from the one that runs the commands.
 
-class ExecDesk final : public ExecWatcher {
+class ExecDisplay final : public ExecWatcher {
  public:
-  struct Wishes {
+  struct Settings {
     bool lines = true;  // the output is shown; else somebody else takes it
     // "1.2 GiB of 3.0 GiB", for the progress; may be empty. Called on the ticker's thread.
     std::function<std::string()> amount;
     // After `drain` the screen says so, and shows for two more seconds what the workers still say;
     // after `leave` nothing.
-    Stops stops;
+    StopTokens stops;
     bool timestamps = false;            // before each line, of its arrival here
     std::optional<std::set<int>> only;  // lines of these workers alone; nullopt: of all
   };
 
   // `streams` and `clock` are lent.
-  ExecDesk(Streams& streams, Clock& clock, Wishes wishes)
-      : streams_(streams), clock_(clock), wishes_(std::move(wishes)), block_(streams) {}
-  ~ExecDesk() override { Finish(); }
-  ExecDesk(const ExecDesk&) = delete;
-  ExecDesk& operator=(const ExecDesk&) = delete;
+  ExecDisplay(Streams& streams, Clock& clock, Settings settings)
+      : streams_(streams), clock_(clock), settings_(std::move(settings)), block_(streams) {}
+  ~ExecDisplay() override { Finish(); }
+  ExecDisplay(const ExecDisplay&) = delete;
+  ExecDisplay& operator=(const ExecDisplay&) = delete;
 
   void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override;
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override;
@@ -88,7 +88,7 @@ class ExecDesk final : public ExecWatcher {
 
   Streams& streams_;
   Clock& clock_;
-  const Wishes wishes_;
+  const Settings settings_;
   // Of the commands that run:
   const std::vector<ssh::Job>* jobs_ = nullptr;
   std::stop_source* unheard_ = nullptr;
@@ -102,8 +102,8 @@ class ExecDesk final : public ExecWatcher {
   LiveBlock block_;
   Clock::SteadyTime began_{};
   Clock::SteadyTime drawn_at_{};
-  Clock::SteadyTime told_at_{};
-  std::set<std::string> told_causes_;                      // in a log
+  Clock::SteadyTime reported_at_{};
+  std::set<std::string> reported_causes_;                  // in a log
   ssh::Cause why_again_;                                   // of the worker that was told of last
   std::optional<Clock::SteadyTime> interrupted_at_;        // when it was noticed
   std::map<std::size_t, std::deque<std::string>> unseen_;  // by job: the last of them

@@ -141,7 +141,7 @@ bool ShowGathered(Streams& streams, const Gatherer& gatherer, bool diff,
   return !writer.ended();
 }
 
-void ShowOutputs(const Gatherer& gatherer, bool diff, const Stops& stops, Clock& clock,
+void ShowOutputs(const Gatherer& gatherer, bool diff, const StopTokens& stops, Clock& clock,
                  Streams& streams, bool* interrupted) {
   const auto until = clock.Steady() + kGatherLastWords;
   const bool whole = ShowGathered(streams, gatherer, diff, [&] {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "plans/fleet/exec/outcome.h"
 #include "plans/fleet/worker_round.h"
 #include "providers/os/clock.h"
@@ -17,7 +17,7 @@ bool ShowGathered(Streams& streams, const Gatherer& gatherer, bool diff,
 
 // The same while a user may interrupt it. A Ctrl-C meanwhile ends it; after one before, it may go
 // on for a moment. `interrupted` becomes what it is then.
-void ShowOutputs(const Gatherer& gatherer, bool diff, const Stops& stops, Clock& clock,
+void ShowOutputs(const Gatherer& gatherer, bool diff, const StopTokens& stops, Clock& clock,
                  Streams& streams, bool* interrupted);
 
 }  // namespace podctl

@@ -167,7 +167,7 @@ struct NewsWords {
         "{}: ended {} of an earlier run of {}.", NameOf(news.where),
         news.processes == 1 ? "a process" : fmt::format("{} processes", news.processes), news.job);
   }
-  std::string operator()(const JobInTheWayEnded& news) const {
+  std::string operator()(const ConflictingJobEnded& news) const {
     return fmt::format("{}: ended the job {}.", NameOf(news.where), news.job);
   }
   std::string operator()(const HolderEnding& news) const {
@@ -192,7 +192,7 @@ void Show(Streams& streams, const std::string& text, Value event) {
 
 }  // namespace
 
-std::string PrepareNewsText(const PrepareNews& news) {
+std::string PrepareEventText(const PrepareEvent& news) {
   return std::visit(NewsWords{}, news);
 }
 
@@ -215,7 +215,7 @@ void JobView::OnStarted(std::size_t workers) {
     const std::vector<int> only(shown_.only->begin(), shown_.only->end());
     text += fmt::format("; watched: {}", FormatRanges(only));
   }
-  desk_.Tell(text + ".", Event("started"));
+  display_.Tell(text + ".", Event("started"));
 }
 
 void JobView::OnFailure(const AttemptFailure& failure) {
@@ -223,11 +223,11 @@ void JobView::OnFailure(const AttemptFailure& failure) {
   event.Set("worker", failure.worker.index);
   event.Set("cause", failure.cause);
   event.Set("after_ms", static_cast<std::int64_t>(failure.after.count()));
-  desk_.Tell(FailureText(failure.worker.Name(), failure.cause, failure.aftermath), event);
+  display_.Tell(FailureText(failure.worker.Name(), failure.cause, failure.aftermath), event);
 }
 
-void JobView::OnNews(const PrepareNews& news) {
-  ShowRemark(streams_, PrepareNewsText(news));
+void JobView::OnPrepareEvent(const PrepareEvent& news) {
+  ShowRemark(streams_, PrepareEventText(news));
 }
 
 void JobView::OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) {
@@ -252,7 +252,7 @@ void JobView::OnRestart(const AttemptResult& ended, int restart, const JobVerdic
 std::string JobView::SummaryOf(const AttemptResult& result) const {
   std::string text = RunSummary(result);
   if (!result.first) return text;
-  const std::vector<std::string> words = desk_.LastUnseen(*result.first);
+  const std::vector<std::string> words = display_.LastUnseen(*result.first);
   if (words.empty()) return text;
   const std::string name = result.outcome.jobs[*result.first].worker.Name();
   text += "The last of its standard error, which was not watched:\n";
@@ -305,7 +305,7 @@ int JobView::ShowEnd(const RunReport& report) {
   } else if (report.verdict) {
     const bool of_node = report.verdict->reason == RestartReason::kMaintenance ||
                          report.verdict->reason == RestartReason::kPreemption;
-    if (of_node && !result.told) {
+    if (of_node && !result.reported) {
       streams_.err << fmt::format("By now {}.\n", report.verdict->because);
     }
     if (report.restarts > 0 && report.restarts >= job_.restart.attempts) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "cmd/views/exec_output.h"
 #include "plans/fleet/jobs.h"
 #include "plans/fleet/run/outputs.h"
@@ -32,17 +32,21 @@ Value StartedDocument(const std::string& job, const std::string& pod, const Star
 // before its starts and between them, and how it ended. As text, or as events.
 
 // "research/[0-3]: ended 4 processes of an earlier run of train.".
-std::string PrepareNewsText(const PrepareNews& news);
+std::string PrepareEventText(const PrepareEvent& news);
 // On standard error, or as the event "remark" on standard output.
 void ShowRemark(Streams& streams, const std::string& text);
 
 class JobView final : public JobWatcher {
  public:
   // `streams`, `clock` and `job` are lent.
-  JobView(Streams& streams, Clock& clock, const JobSpec& job, const ExecDesk::Wishes& shown)
-      : streams_(streams), clock_(clock), job_(job), shown_(shown), desk_(streams, clock, shown) {}
+  JobView(Streams& streams, Clock& clock, const JobSpec& job, const ExecDisplay::Settings& shown)
+      : streams_(streams),
+        clock_(clock),
+        job_(job),
+        shown_(shown),
+        display_(streams, clock, shown) {}
 
-  ExecWatcher& Screen() { return desk_; }
+  ExecWatcher& Screen() { return display_; }
   // What is written goes through `outputs` on its way to the screen, and what is gathered there is
   // shown at the end of each start; with `diff` as differences. Lent.
   void KeepIn(RunOutputs& outputs, bool diff) {
@@ -51,13 +55,13 @@ class JobView final : public JobWatcher {
   }
 
   ExecWatcher& Commands() override {
-    return outputs_ != nullptr ? static_cast<ExecWatcher&>(*outputs_) : desk_;
+    return outputs_ != nullptr ? static_cast<ExecWatcher&>(*outputs_) : display_;
   }
-  void OnOwnLine(std::string_view line) override { desk_.CountAsShown(line); }
+  void OnOwnLine(std::string_view line) override { display_.CountAsShown(line); }
   void OnStarted(std::size_t workers) override;
   void OnFailure(const AttemptFailure& failure) override;
 
-  void OnNews(const PrepareNews& news) override;
+  void OnPrepareEvent(const PrepareEvent& news) override;
   void OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) override;
   void OnWaiting(bool absent) override;
   bool IsHeard() override { return static_cast<bool>(streams_.out); }
@@ -75,10 +79,10 @@ class JobView final : public JobWatcher {
   Streams& streams_;
   Clock& clock_;
   const JobSpec& job_;
-  const ExecDesk::Wishes shown_;
+  const ExecDisplay::Settings shown_;
   RunOutputs* outputs_ = nullptr;
   bool diff_ = false;
-  ExecDesk desk_;
+  ExecDisplay display_;
 };
 
 }  // namespace podctl

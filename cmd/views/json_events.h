@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "cmd/reporter.h"
 #include "plans/engine/change.h"
 #include "plans/engine/executor.h"

@@ -306,7 +306,8 @@ std::string RunSummary(const AttemptResult& result) {
   const int per_slice = jobs.empty() ? 0 : jobs.front().worker.per_slice;
   std::string text;
   if (!result.ended_by.empty()) text += fmt::format("The job was ended by {}.\n", result.ended_by);
-  if (result.told) text += fmt::format("The job was ended, since {}.\n", result.told->because);
+  if (result.reported)
+    text += fmt::format("The job was ended, since {}.\n", result.reported->because);
   if (!result.stalled.empty()) {
     text += fmt::format("The job was ended, since {}.\n", result.stalled);
   }

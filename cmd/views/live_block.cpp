@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cmd/interrupt.h"
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 
 namespace podctl {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 
 namespace podctl {
 

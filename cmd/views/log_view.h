@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "plans/fleet/logs.h"
 #include "providers/os/clock.h"
 

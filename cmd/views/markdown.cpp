@@ -24,8 +24,8 @@ constexpr std::size_t kMostItems = 20;
 constexpr std::size_t kMostListBytes = 6'000;
 constexpr std::size_t kMostCellBytes = 300;
 // Of lines that differ, in a cell: as many as anybody decides by.
-constexpr std::size_t kMostTold = 10;
-constexpr std::size_t kMostToldBytes = 90;
+constexpr std::size_t kMostReported = 10;
+constexpr std::size_t kMostReportedBytes = 90;
 constexpr std::size_t kMostValueBytes = 30;  // of each side, where both do not fit
 // By which a pipeline finds its comment again to renew it.
 constexpr std::string_view kMarker = "<!-- podctl plan -->\n";
@@ -124,7 +124,7 @@ std::optional<Value> ShortValue(const std::optional<Value>& value) {
 }
 
 // "~ labels.team = "vision" -> "speech"", with what is long cut.
-std::string Told(const AttributeChange& attribute) {
+std::string Described(const AttributeChange& attribute) {
   const bool after = attribute.after || !attribute.known;
   const char sign = !attribute.before ? '+' : after ? '~' : '-';
   const std::string name = fmt::format("{} {}", sign, attribute.path);
@@ -133,11 +133,11 @@ std::string Told(const AttributeChange& attribute) {
   if (sign == '-') std::swap(value.before, value.after);  // its sign says that it goes
   const std::string origin = value.origin ? " # " + *value.origin : "";
   const std::string whole = fmt::format("{} = {}{}", name, ValuesOf(value), origin);
-  if (whole.size() <= kMostToldBytes) return Code(whole);
+  if (whole.size() <= kMostReportedBytes) return Code(whole);
   value.before = ShortValue(value.before);
   value.after = ShortValue(value.after);
   const std::string cut = fmt::format("{} = {}{}", name, ValuesOf(value), origin);
-  return Code(cut.size() > kMostToldBytes + name.size() ? name : cut);
+  return Code(cut.size() > kMostReportedBytes + name.size() ? name : cut);
 }
 
 constexpr std::string_view kInACell = "<br>";
@@ -150,18 +150,19 @@ int RankOf(const AttributeChange& attribute) {
   return attribute.after || !attribute.known ? 3 : 2;
 }
 
-std::string ToldOf(const std::vector<AttributeChange>& attributes, std::string_view separator) {
-  std::vector<std::string> told;
+std::string DescriptionOf(const std::vector<AttributeChange>& attributes,
+                          std::string_view separator) {
+  std::vector<std::string> reported;
   std::vector<AttributeChange> lines = WithFlagsApart(attributes);
   std::stable_sort(lines.begin(), lines.end(),
                    [](const auto& a, const auto& b) { return RankOf(a) < RankOf(b); });
-  for (std::size_t i = 0; i < std::min(lines.size(), kMostTold); ++i) {
-    told.push_back(Told(lines[i]));
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostReported); ++i) {
+    reported.push_back(Described(lines[i]));
   }
-  if (lines.size() > kMostTold) {
-    told.push_back(fmt::format("and {} more", lines.size() - kMostTold));
+  if (lines.size() > kMostReported) {
+    reported.push_back(fmt::format("and {} more", lines.size() - kMostReported));
   }
-  return Join(told, separator);
+  return Join(reported, separator);
 }
 
 // Where a change speaks for itself, in a plan's text.
@@ -191,11 +192,11 @@ std::string Why(const Change& change, PlanMode mode, std::string_view separator)
   for (const AttributeChange& attribute : change.attributes) {
     if (attribute.forces_replacement || change.verb == Verb::kUpdate) causes.push_back(attribute);
   }
-  const std::string told = ToldOf(causes, separator);
+  const std::string reported = DescriptionOf(causes, separator);
   if (change.reason.empty()) {
-    return told.empty() ? Prose(PlainReason(change, mode)) : told;
+    return reported.empty() ? Prose(PlainReason(change, mode)) : reported;
   }
-  return told.empty() ? Prose(change.reason) : Prose(change.reason) + ": " + told;
+  return reported.empty() ? Prose(change.reason) : Prose(change.reason) + ": " + reported;
 }
 
 std::string Table(const Plan& plan) {
@@ -312,7 +313,7 @@ std::string DriftItems(const Plan& plan) {
   std::vector<std::string> items;
   for (const Drift& one : plan.drift) {
     std::string item = Code(one.address.Text()) + " " + Prose(one.sentence);
-    if (!one.attributes.empty()) item += ": " + ToldOf(one.attributes, kInAList);
+    if (!one.attributes.empty()) item += ": " + DescriptionOf(one.attributes, kInAList);
     items.push_back(std::move(item));
   }
   return ItemsUnder("Changed outside of podctl", items);

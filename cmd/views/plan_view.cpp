@@ -375,10 +375,10 @@ std::string PlanSummary(const Plan& plan) {
   const PlanCounts counts = plan.Counts();
   std::string text = fmt::format("Plan: {} to add, {} to change, {} to destroy.\n", counts.add,
                                  counts.change, counts.destroy);
-  std::set<const Kind*> told;
+  std::set<const Kind*> reported;
   for (const Change& change : plan.changes) {
     const Kind* kind = change.payload.kind();
-    if (kind == nullptr || !told.insert(kind).second) continue;
+    if (kind == nullptr || !reported.insert(kind).second) continue;
     if (const std::string line = kind->Summary(plan); !line.empty()) text += line + "\n";
   }
   return text;

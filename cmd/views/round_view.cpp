@@ -18,22 +18,22 @@ constexpr std::chrono::seconds kLongWait{2};
 void RoundView::OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) {
   if (!shown_) return;
   waits_ = false;
-  desk_.OnBegin(jobs, unheard_);
+  display_.OnBegin(jobs, unheard_);
   ticker_ = std::jthread([this, waits_for, began = clock_.Steady()](const std::stop_token& end) {
-    bool told = waits_for.empty();
+    bool reported = waits_for.empty();
     while (clock_.SleepFor(kTick, end)) {
-      if (!told && waits_ && clock_.Steady() - began > kLongWait) {
-        desk_.Tell(waits_for, {});
-        told = true;
+      if (!reported && waits_ && clock_.Steady() - began > kLongWait) {
+        display_.Tell(waits_for, {});
+        reported = true;
       }
-      desk_.Tick();
+      display_.Tick();
     }
   });
 }
 
 void RoundView::OnEnd() {
   ticker_ = std::jthread();
-  if (shown_) desk_.OnEnd();
+  if (shown_) display_.OnEnd();
 }
 
 std::string FailedText(const WorkerGroups& causes, std::size_t of, int per_slice) {

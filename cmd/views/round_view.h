@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "cmd/views/exec_output.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/session/known_pods.h"
@@ -28,18 +28,18 @@ class RoundView final : public RoundWatcher {
         pods_(pods),
         address_(std::move(address)),
         shown_(!streams.json),
-        desk_(streams, clock, {}) {}
+        display_(streams, clock, {}) {}
 
   void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) override;
   void OnPhase(std::size_t job, ssh::Phase phase) override {
-    if (shown_) desk_.OnPhase(job, phase);
+    if (shown_) display_.OnPhase(job, phase);
   }
   void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
-    if (shown_) desk_.OnTryAgain(job, why);
+    if (shown_) display_.OnTryAgain(job, why);
   }
   void OnWaits(std::size_t) override { waits_ = true; }
   void OnAnswer(std::size_t job, const WorkerAnswer& answer) override {
-    if (shown_) desk_.OnOver(job, answer.result.ok() ? "" : CauseOfSilence(answer));
+    if (shown_) display_.OnOver(job, answer.result.ok() ? "" : CauseOfSilence(answer));
   }
   void OnEnd() override;
   void OnHostKeys(const std::map<int, HostKeyText>& learned) override {
@@ -51,9 +51,9 @@ class RoundView final : public RoundWatcher {
   const KnownPods& pods_;
   const std::string address_;
   const bool shown_;
-  ExecDesk desk_;
+  ExecDisplay display_;
   std::atomic<bool> waits_ = false;  // a worker, in the round that goes on
-  std::stop_source unheard_;         // of the desk: nothing is ended by it
+  std::stop_source unheard_;         // of the display: nothing is ended by it
   std::jthread ticker_;              // of the round that goes on; last: it ends first
 };
 
@@ -68,7 +68,7 @@ class PodRounds {
  public:
   // The doors are lent; `address` as above.
   PodRounds(const KnownPods& pods, const std::string& address, Streams& streams, Clock& clock,
-            ssh::Transport& transport, const Stops& stops)
+            ssh::Transport& transport, const StopTokens& stops)
       : view_(streams, clock, pods, address),
         ssh_(transport, pods),
         rounds_(ssh_, view_, stops.drain, stops.leave) {}

@@ -13,7 +13,7 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/settle.h"
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "plans/kinds/step/record.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -233,12 +233,14 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
                   "-", {}};
     const PodSurvey& survey = PodsIn(observation);
     const Value* node = NodeOf(survey, settled, address, record);
-    const Outlook outlook = BackingOf(record).Judge(record, node, survey, settled.lineage);
+    const BackingStatus backing_status =
+        BackingOf(record).Judge(record, node, survey, settled.lineage);
     // Of a node that was taken back its own state tells more than that of what it came from.
     const bool taken = node != nullptr && IsTerminalState(NodeState(*node));
-    if (!outlook.word.empty() && !taken) {
-      row.state = outlook.word;
-      if (outlook.asked != nullptr) row.type = (*outlook.asked)["acceleratorType"].AsString();
+    if (!backing_status.word.empty() && !taken) {
+      row.state = backing_status.word;
+      if (backing_status.asked != nullptr)
+        row.type = (*backing_status.asked)["acceleratorType"].AsString();
     } else if (node != nullptr) {
       row.state = NodeState(*node);
       row.health = NodeHealth(*node).empty() ? "-" : NodeHealth(*node);

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 #include "cmd/reporter.h"
 #include "cmd/views/live_block.h"
 #include "plans/engine/executor.h"

@@ -6,63 +6,67 @@
 namespace podctl {
 namespace {
 
-// Puts what a step reports into the mailbox.
-class MailingObserver final : public StepObserver {
+// Puts what a step reports into the message queue.
+class QueueingObserver final : public StepObserver {
  public:
-  MailingObserver(Mailbox& mailbox, std::size_t task) : mailbox_(mailbox), task_(task) {}
+  QueueingObserver(MessageQueue& message_queue, std::size_t task)
+      : message_queue_(message_queue), task_(task) {}
   void OnStepLine(int worker, std::string_view line) override {
-    mailbox_.Put({task_, StepLine{worker, std::string(line)}});
+    message_queue_.Put({task_, StepLine{worker, std::string(line)}});
   }
   void OnStepApplied(int worker, const HostKeyText& learned_host_key) override {
-    mailbox_.Put({task_, StepApplied{worker, learned_host_key}});
+    message_queue_.Put({task_, StepApplied{worker, learned_host_key}});
   }
-  void OnStepProgress(const StepProgress& progress) override { mailbox_.Put({task_, progress}); }
+  void OnStepProgress(const StepProgress& progress) override {
+    message_queue_.Put({task_, progress});
+  }
 
  private:
-  Mailbox& mailbox_;
+  MessageQueue& message_queue_;
   const std::size_t task_;
 };
 
 }  // namespace
 
-void Mailbox::Put(Letter letter) {
+void MessageQueue::Put(Message message) {
   std::unique_lock lock(mutex_);
-  const bool reply = std::holds_alternative<Reply>(letter.content);
-  emptied_.wait(lock, [&] { return closed_ || reply || letters_.size() < kMost; });
+  const bool reply = std::holds_alternative<Reply>(message.content);
+  emptied_.wait(lock, [&] { return closed_ || reply || messages_.size() < kMost; });
   if (closed_) return;
-  letters_.push_back(std::move(letter));
+  messages_.push_back(std::move(message));
   filled_.notify_one();
 }
 
-std::deque<Letter> Mailbox::TakeAll() {
+std::deque<Message> MessageQueue::TakeAll() {
   std::lock_guard lock(mutex_);
   woken_ = false;
   emptied_.notify_all();
-  return std::exchange(letters_, {});
+  return std::exchange(messages_, {});
 }
 
-void Mailbox::Wait(std::chrono::milliseconds limit) {
+void MessageQueue::Wait(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
-  filled_.wait_for(lock, limit, [&] { return woken_ || !letters_.empty(); });
+  filled_.wait_for(lock, limit, [&] { return woken_ || !messages_.empty(); });
 }
 
-void Mailbox::Wake() {
+void MessageQueue::Wake() {
   std::lock_guard lock(mutex_);
   woken_ = true;
   filled_.notify_one();
 }
 
-void Mailbox::Close() {
+void MessageQueue::Close() {
   std::lock_guard lock(mutex_);
   closed_ = true;
   emptied_.notify_all();
 }
 
-CallPool::CallPool(Mailbox& mailbox, int threads)
-    : mailbox_(mailbox), most_threads_(static_cast<std::size_t>(std::max(0, threads))) {}
+CallPool::CallPool(MessageQueue& message_queue, int threads)
+    : message_queue_(message_queue),
+      most_threads_(static_cast<std::size_t>(std::max(0, threads))) {}
 
 CallPool::~CallPool() {
-  mailbox_.Close();
+  message_queue_.Close();
   StopCalls();
   StopSteps();
   for (std::jthread& thread : threads_) thread.request_stop();
@@ -80,7 +84,7 @@ void CallPool::Submit(std::size_t task, Call call) {
 }
 
 void CallPool::Work(const std::stop_token& stop) {
-  MailingObserver observer(mailbox_, 0);
+  QueueingObserver observer(message_queue_, 0);
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
@@ -90,7 +94,7 @@ void CallPool::Work(const std::stop_token& stop) {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    mailbox_.Put({job.task, job.call(observer, stop_calls_.get_token())});
+    message_queue_.Put({job.task, job.call(observer, stop_calls_.get_token())});
     lock.lock();
   }
 }
@@ -104,8 +108,8 @@ void CallPool::SubmitStep(std::size_t task, Call call) {
   std::erase_if(steps_, [](const StepThread& step) { return step.ended->load(); });
   auto ended = std::make_shared<std::atomic<bool>>(false);
   std::jthread thread([this, task, ended, call = std::move(call)] {
-    MailingObserver observer(mailbox_, task);
-    mailbox_.Put({task, call(observer, stop_steps_.get_token())});
+    QueueingObserver observer(message_queue_, task);
+    message_queue_.Put({task, call(observer, stop_steps_.get_token())});
     ended->store(true);
   });
   steps_.push_back({std::move(ended), std::move(thread)});
@@ -118,8 +122,9 @@ bool CallPool::RunOne(Random& chance) {
       jobs_.begin() + static_cast<std::ptrdiff_t>(std::min(drawn, jobs_.size() - 1));
   const Job job = std::move(*chosen);
   jobs_.erase(chosen);
-  MailingObserver observer(mailbox_, job.task);
-  mailbox_.Put({job.task, job.call(observer, (job.step ? stop_steps_ : stop_calls_).get_token())});
+  QueueingObserver observer(message_queue_, job.task);
+  message_queue_.Put(
+      {job.task, job.call(observer, (job.step ? stop_steps_ : stop_calls_).get_token())});
   return true;
 }
 

@@ -1,6 +1,6 @@
 // Threads that carry a call out and bring the reply back; they know nothing of plans or state.
 //
-// The executor's loop is the only caller. Replies and steps' progress arrive in one mailbox.
+// The executor's loop is the only caller. Replies and steps' progress arrive in one message queue.
 #pragma once
 
 #include <atomic>
@@ -29,17 +29,17 @@ struct StepApplied {
   HostKeyText learned_host_key;
 };
 
-struct Letter {
+struct Message {
   std::size_t task = 0;
   std::variant<Reply, StepLine, StepProgress, StepApplied> content;
 };
 
-class Mailbox {
+class MessageQueue {
  public:
   // Waits while the box is full (a step's output must not grow memory), unless it is closed.
-  void Put(Letter letter);
-  std::deque<Letter> TakeAll();
-  // Until a letter or a Wake is there, or `limit` is over.
+  void Put(Message message);
+  std::deque<Message> TakeAll();
+  // Until a message or a Wake is there, or `limit` is over.
   void Wait(std::chrono::milliseconds limit);
   void Wake();   // from any thread, also from a signal's watcher
   void Close();  // nobody reads any more
@@ -49,7 +49,7 @@ class Mailbox {
   std::mutex mutex_;
   std::condition_variable filled_;
   std::condition_variable emptied_;
-  std::deque<Letter> letters_;
+  std::deque<Message> messages_;
   bool woken_ = false;
   bool closed_ = false;
 };
@@ -57,8 +57,8 @@ class Mailbox {
 class CallPool {
  public:
   // `threads` 0: calls and steps wait until RunOne is called, so that a simulation can choose the
-  // order of everything and repeat it. A step may then report no more than the mailbox holds.
-  CallPool(Mailbox& mailbox, int threads);
+  // order of everything and repeat it. A step may then report no more than the message queue holds.
+  CallPool(MessageQueue& message_queue, int threads);
   ~CallPool();  // asks running calls to stop, and waits for them
   CallPool(const CallPool&) = delete;
   CallPool& operator=(const CallPool&) = delete;
@@ -80,7 +80,7 @@ class CallPool {
   };
   void Work(const std::stop_token& stop);
 
-  Mailbox& mailbox_;
+  MessageQueue& message_queue_;
   const std::size_t most_threads_;  // 0: none, RunOne does the work
   std::mutex mutex_;
   std::condition_variable_any filled_;

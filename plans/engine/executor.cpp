@@ -28,7 +28,7 @@ struct Item {
   const Change* change = nullptr;
   std::unique_ptr<Task> task;
   Stage stage = Stage::kWaiting;
-  Need need;
+  NextAction next_action;
   bool step_running = false;
   bool step_stopped = false;  // it ran when the interrupt came
   std::size_t waits_left = 0;
@@ -59,13 +59,13 @@ class Loop {
                  [this](const auto& address, const auto& text) { events_.OnNote(address, text); },
                  options.operation_timeout,
                  options.wait_for_capacity},
-        pool_(std::make_unique<CallPool>(mailbox_, options.parallelism)) {
+        pool_(std::make_unique<CallPool>(message_queue_, options.parallelism)) {
     Prepare(plan, observation);
   }
 
   ExecuteResult Run() {
-    std::stop_callback wake_drain(drain_, [this] { mailbox_.Wake(); });
-    std::stop_callback wake_leave(leave_, [this] { mailbox_.Wake(); });
+    std::stop_callback wake_drain(drain_, [this] { message_queue_.Wake(); });
+    std::stop_callback wake_leave(leave_, [this] { message_queue_.Wake(); });
     Save();
     if (result_.save_error) return std::move(result_);  // nothing was done that could be lost
     pace_ = {};                                         // the first requests need not wait for it
@@ -156,25 +156,25 @@ class Loop {
   }
 
   // What a task says it needs next.
-  void Take(std::size_t i, Need need) {
+  void Take(std::size_t i, NextAction next_action) {
     Item& item = items_[i];
-    switch (need.kind) {
-      case Need::Kind::kDone:
-        return End(i, need);
-      case Need::Kind::kLater:
+    switch (next_action.kind) {
+      case NextAction::Kind::kDone:
+        return End(i, next_action);
+      case NextAction::Kind::kLater:
         return LeaveInQueue(i);
-      case Need::Kind::kSleep:
+      case NextAction::Kind::kSleep:
         item.stage = Stage::kSleeping;
-        item.wake = Now() + need.sleep;
+        item.wake = Now() + next_action.sleep;
         sleepers_.emplace(item.wake, i);
         if (draining_) Leave(i);
         return;
-      case Need::Kind::kCall:
-      case Need::Kind::kStep:
+      case NextAction::Kind::kCall:
+      case NextAction::Kind::kStep:
         if (draining_) return Leave(i);
-        if (need.workers > 0) item.progress = {need.workers, 0, 0, 0, {}};
+        if (next_action.workers > 0) item.progress = {next_action.workers, 0, 0, 0, {}};
         item.stage = Stage::kReady;
-        item.need = std::move(need);
+        item.next_action = std::move(next_action);
         outgoing_.push_back(i);
         return;
     }
@@ -185,22 +185,22 @@ class Loop {
   void Dispatch() {
     if (outgoing_.empty()) return;
     const bool acts = std::any_of(outgoing_.begin(), outgoing_.end(),
-                                  [&](std::size_t i) { return items_[i].need.acts; });
+                                  [&](std::size_t i) { return items_[i].next_action.acts; });
     holds_acts_ = acts && journal_.dirty() && !result_.save_error && Now() < pace_.ForActs();
     if (acts && !holds_acts_) Save();
     const std::vector<std::size_t> outgoing = std::exchange(outgoing_, {});
     for (std::size_t i : outgoing) {
       Item& item = items_[i];
       if (item.stage != Stage::kReady) continue;
-      if (item.need.acts && result_.save_error) {
+      if (item.next_action.acts && result_.save_error) {
         Leave(i);
         continue;
       }
-      if (item.need.acts && holds_acts_) {
+      if (item.next_action.acts && holds_acts_) {
         outgoing_.push_back(i);
         continue;
       }
-      const bool step = item.need.kind == Need::Kind::kStep;
+      const bool step = item.next_action.kind == NextAction::Kind::kStep;
       if (step && steps_running_ >= kMostSteps) {
         outgoing_.push_back(i);
         continue;
@@ -209,9 +209,9 @@ class Loop {
       if (step) {
         item.step_running = true;
         ++steps_running_;
-        pool_->SubmitStep(i, std::move(item.need.call));
+        pool_->SubmitStep(i, std::move(item.next_action.call));
       } else {
-        pool_->Submit(i, std::move(item.need.call));
+        pool_->Submit(i, std::move(item.next_action.call));
       }
       ++calls_;
     }
@@ -230,7 +230,7 @@ class Loop {
         limit = std::clamp(std::chrono::duration_cast<milliseconds>(*wake - Now()), milliseconds(1),
                            limit);
       }
-      mailbox_.Wait(limit);
+      message_queue_.Wait(limit);
     } else if (wake && *wake > Now()) {
       // Nobody can write: only time passes, and a fake clock may make it pass at once.
       const auto until = std::chrono::duration_cast<milliseconds>(*wake - Now());
@@ -240,19 +240,19 @@ class Loop {
   }
 
   void Receive() {
-    for (Letter& letter : mailbox_.TakeAll()) {
-      Item& item = items_[letter.task];
-      if (auto* line = std::get_if<StepLine>(&letter.content)) {
+    for (Message& message : message_queue_.TakeAll()) {
+      Item& item = items_[message.task];
+      if (auto* line = std::get_if<StepLine>(&message.content)) {
         const std::string label =
             item.change->payload.kind()->WorkerLabel(*item.change, line->worker, context_.Lookup());
         events_.OnStepLine(*item.change, line->worker, label, line->line);
-      } else if (auto* progress = std::get_if<StepProgress>(&letter.content)) {
+      } else if (auto* progress = std::get_if<StepProgress>(&message.content)) {
         item.progress.workers_ok = progress->ok;
         item.progress.workers_failed = progress->failed;
         item.progress.workers_retrying = progress->retrying;
         item.progress.why_retrying = std::move(progress->why_retrying);
         events_.OnProgress(*item.change, Since(item.since), item.progress);
-      } else if (auto* applied = std::get_if<StepApplied>(&letter.content)) {
+      } else if (auto* applied = std::get_if<StepApplied>(&message.content)) {
         // Also of a task that was given up: it is true all the same.
         item.task->OnApplied(applied->worker, applied->learned_host_key);
       } else {
@@ -261,7 +261,7 @@ class Loop {
         --calls_;
         steps_running_ -= std::exchange(item.step_running, false) ? 1 : 0;
         if (item.stage != Stage::kCalling) continue;
-        Take(letter.task, item.task->OnReply(std::get<Reply>(std::move(letter.content))));
+        Take(message.task, item.task->OnReply(std::get<Reply>(std::move(message.content))));
       }
     }
     WakeSleepers();
@@ -278,7 +278,7 @@ class Loop {
     for (std::size_t i : due) Take(i, items_[i].task->OnWake());
   }
 
-  // Looks at every item, so it does not look after every letter.
+  // Looks at every item, so it does not look after every message.
   void Beat() {
     if (Now() < next_look_) return;
     next_look_ = Now() + kLongestWait;
@@ -320,24 +320,26 @@ class Loop {
     if (journal_.dirty() && Now() >= pace_.ForResults()) Save();
   }
 
-  void End(std::size_t i, Need& need) {
+  void End(std::size_t i, NextAction& next_action) {
     Item& item = items_[i];
     --active_;
     const milliseconds elapsed = Since(item.since);
     // A step that was asked to end says so for each worker; that is no failure of its own.
-    const bool stopped = draining_ && !need.result &&
-                         (need.result.error().code == ErrorCode::kCancelled || item.step_stopped);
+    const bool stopped =
+        draining_ && !next_action.result &&
+        (next_action.result.error().code == ErrorCode::kCancelled || item.step_stopped);
     if (stopped) {
       if (item.step_stopped) {
-        result_.stopped.push_back({item.change->address, need.result.error().message});
+        result_.stopped.push_back({item.change->address, next_action.result.error().message});
       }
       ++active_;
       return Leave(i);
     }
-    if (!need.result) {
+    if (!next_action.result) {
       item.stage = Stage::kFailed;
-      events_.OnError(*item.change, elapsed, need.result.error());
-      result_.failures.push_back({*item.change, need.result.error(), std::move(need.last_lines)});
+      events_.OnError(*item.change, elapsed, next_action.result.error());
+      result_.failures.push_back(
+          {*item.change, next_action.result.error(), std::move(next_action.last_lines)});
       SkipFollowers(i, [&](const Change& change) { Skip(change, item.change->address); });
       return;
     }
@@ -414,7 +416,7 @@ class Loop {
     using RealTime = std::chrono::steady_clock;  // that of threads, whatever the clock is
     const RealTime::time_point until = RealTime::now() + kStepsHandOver;
     while (steps_running_ > 0 && options_.parallelism > 0 && RealTime::now() < until) {
-      mailbox_.Wait(kLongestWait);
+      message_queue_.Wait(kLongestWait);
       Receive();
     }
   }
@@ -451,7 +453,7 @@ class Loop {
     result_.destroyed = counts_.destroy;
     result_.steps = counts_.steps;
     SaveTheRest();
-    mailbox_.Close();
+    message_queue_.Close();
     // A second interrupt does not wait for threads that hang in a call; the process is about to
     // end.
     if (leave_.stop_requested()) static_cast<void>(pool_.release());
@@ -472,14 +474,14 @@ class Loop {
   std::vector<std::size_t> outgoing_;
   std::set<std::pair<Clock::SteadyTime, std::size_t>> sleepers_;  // by the time they wake
   Clock::SteadyTime next_look_{};                                 // for who has run for long
-  Mailbox mailbox_;
-  std::unique_ptr<CallPool> pool_;  // after the mailbox: its threads write into it
+  MessageQueue message_queue_;
+  std::unique_ptr<CallPool> pool_;  // after the message queue: its threads write into it
   std::size_t active_ = 0;
   std::size_t calls_ = 0;
   std::size_t steps_running_ = 0;
   bool draining_ = false;
   Clock::SteadyTime drain_since_{};
-  SavePace pace_;
+  SaveThrottle pace_;
   bool holds_acts_ = false;  // requests wait for the next save
   PlanCounts counts_;        // of what is done
   ExecuteResult result_;

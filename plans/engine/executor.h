@@ -145,7 +145,7 @@ ExecuteResult Execute(const Plan& plan, State& state, const Observation& observa
 //
 // Not thread safe. Knows no store.
 
-class SavePace {
+class SaveThrottle {
  public:
   using Milliseconds = std::chrono::milliseconds;
 

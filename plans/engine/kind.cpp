@@ -15,10 +15,10 @@ namespace {
 
 class SeparatePlan final : public KindPlan {
  public:
-  SeparatePlan(const Kind& kind, Verdict (*judge)(const Kind&, const Judged&))
+  SeparatePlan(const Kind& kind, Verdict (*judge)(const Kind&, const PlanInput&))
       : kind_(kind), judge_(judge) {}
 
-  Verdict Judge(const Judged& it) override {
+  Verdict Judge(const PlanInput& it) override {
     Verdict verdict = judge_(kind_, it);
     if (it.mode == PlanMode::kRefreshOnly) {
       verdict.planned = false;
@@ -30,41 +30,40 @@ class SeparatePlan final : public KindPlan {
 
  private:
   const Kind& kind_;
-  Verdict (*const judge_)(const Kind&, const Judged&);
+  Verdict (*const judge_)(const Kind&, const PlanInput&);
   std::list<Value> published_;
 };
 
 // A look at each thing that is declared or remembered.
 class SeparateSurvey final : public KindSurvey {
  public:
-  SeparateSurvey(const Kind& kind, const SurveyQuestion& question)
-      : kind_(kind), question_(question) {}
+  SeparateSurvey(const Kind& kind, const SurveyInput& input) : kind_(kind), input_(input) {}
 
-  std::vector<Errand> Next(Observation* /*observation*/) override {
+  std::vector<Query> Next(Observation* /*observation*/) override {
     if (std::exchange(asked_, true)) return {};
     std::set<Address> named;
-    for (const Declared* declared : DeclaredIn(question_.spec, kind_)) {
-      const auto record = question_.state.records.find(declared->address);
+    for (const Declared* declared : DeclaredIn(input_.spec, kind_)) {
+      const auto record = input_.state.records.find(declared->address);
       named.insert(declared->address);
       Add(declared->address, declared,
-          record == question_.state.records.end() ? nullptr : &record->second);
+          record == input_.state.records.end() ? nullptr : &record->second);
     }
-    for (const auto& [address, record] : question_.state.records) {
+    for (const auto& [address, record] : input_.state.records) {
       if (address.kind == kind_.name() && !named.contains(address)) Add(address, nullptr, &record);
     }
-    return std::move(errands_);
+    return std::move(queries_);
   }
 
  private:
   void Add(const Address& address, const Declared* declared, const AnyRecord* record) {
-    auto look = kind_.Looks(declared, record, question_.refresh);
+    auto look = kind_.Looks(declared, record, input_.refresh);
     if (!look) return;
-    errands_.push_back(
-        [address, look = *std::move(look)](Provider& provider, std::stop_token stop) -> Sighting {
-          return [address, seen = look(provider, std::move(stop))](Observation* observation) {
-            return Take(address, seen, observation);
-          };
-        });
+    queries_.push_back([address, look = *std::move(look)](
+                           Provider& provider, std::stop_token stop) -> ObservationUpdate {
+      return [address, seen = look(provider, std::move(stop))](Observation* observation) {
+        return Take(address, seen, observation);
+      };
+    });
   }
 
   static Result<void> Take(const Address& address, const Result<Value>& seen,
@@ -80,16 +79,16 @@ class SeparateSurvey final : public KindSurvey {
   }
 
   const Kind& kind_;
-  const SurveyQuestion question_;
+  const SurveyInput input_;
   bool asked_ = false;
-  std::vector<Errand> errands_;
+  std::vector<Query> queries_;
 };
 
 }  // namespace
 
-KindSurveys Kind::Survey(const SurveyQuestion& question) const {
+KindSurveys Kind::Survey(const SurveyInput& input) const {
   KindSurveys surveys;
-  surveys.push_back(std::make_unique<SeparateSurvey>(*this, question));
+  surveys.push_back(std::make_unique<SeparateSurvey>(*this, input));
   return surveys;
 }
 
@@ -130,21 +129,21 @@ void Kind::Accept(const Drift& drift, const Observation& observation, State* sta
   if (!stays) state->records.erase(record);
 }
 
-std::vector<Stake> Kind::Stakes(const StakeQuestion& question) const {
-  std::vector<Stake> stakes;
-  for (const Change& change : question.plan.changes) {
-    const Value* seen = question.observation.Seen(change.address);
+std::vector<Precondition> Kind::Preconditions(const PreconditionInput& input) const {
+  std::vector<Precondition> preconditions;
+  for (const Change& change : input.plan.changes) {
+    const Value* seen = input.observation.Seen(change.address);
     if (change.payload.kind() != this || seen == nullptr) continue;
-    Value stake = StakeOf(change, *seen);
-    if (!stake.is_null()) stakes.push_back({change.address, std::move(stake)});
+    Value precondition = PreconditionOf(change, *seen);
+    if (!precondition.is_null()) preconditions.push_back({change.address, std::move(precondition)});
   }
-  return stakes;
+  return preconditions;
 }
 
-std::string Kind::Otherwise(const Stake& stake, const Observation& observation,
-                            const Digester& /*digest*/) const {
-  const Value* now = observation.Seen(stake.address);
-  return now == nullptr ? "" : DiffersFrom(stake.value, *now);
+std::string Kind::ViolationOf(const Precondition& precondition, const Observation& observation,
+                              const Digester& /*digest*/) const {
+  const Value* now = observation.Seen(precondition.address);
+  return now == nullptr ? "" : DiffersFrom(precondition.value, *now);
 }
 
 Result<void> Kind::Move(const Address& from, const Address& /*to*/, State* /*state*/) const {
@@ -171,7 +170,7 @@ std::string Kind::WorkerLabel(const Change& change, int worker,
 }
 
 std::unique_ptr<KindPlan> EachByItself(const Kind& kind,
-                                       Verdict (*judge)(const Kind& kind, const Judged& it)) {
+                                       Verdict (*judge)(const Kind& kind, const PlanInput& it)) {
   return std::make_unique<SeparatePlan>(kind, judge);
 }
 

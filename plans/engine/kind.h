@@ -46,7 +46,7 @@ struct Observation {
 };
 
 struct PlanOptions;  // plans/engine/planner.h
-class ListAhead;     // plans/engine/observe.h
+class ListPrefetch;  // plans/engine/observe.h
 class Provider;      // providers/provider.h
 class Task;          // plans/engine/task.h
 class FileSystem;    // providers/os/file_system.h
@@ -82,27 +82,27 @@ struct JobHost {
 using Look = std::function<Result<Value>(Provider& provider, std::stop_token stop)>;
 
 // What is to be looked at. All are lent until everything was.
-struct SurveyQuestion {
+struct SurveyInput {
   const Spec& spec;
   const State& state;
   // false: the state is believed, and only what an earlier run left open is looked at.
   bool refresh = true;
   // What a command that is advised needs to find this state, as in StatePlace.
   std::string flags = {};
-  ListAhead* ahead = nullptr;  // lists that may have been begun
+  ListPrefetch* prefetch = nullptr;  // lists that may have been begun
 };
 
 // Adds an answer to the observation, which nobody else uses meanwhile.
-using Sighting = std::function<Result<void>(Observation* observation)>;
+using ObservationUpdate = std::function<Result<void>(Observation* observation)>;
 // Asks the world, on any thread.
-using Errand = std::function<Sighting(Provider& provider, std::stop_token stop)>;
+using Query = std::function<ObservationUpdate(Provider& provider, std::stop_token stop)>;
 
 // One look at the things of a kind, in rounds: what is asked next may depend on earlier answers.
 class KindSurvey {
  public:
   virtual ~KindSurvey() = default;
   // Nothing: all was asked.
-  virtual std::vector<Errand> Next(Observation* observation) = 0;
+  virtual std::vector<Query> Next(Observation* observation) = 0;
 };
 
 // Side by side, round by round.
@@ -121,7 +121,7 @@ struct Facts {
 using FactsLookup = std::function<const Facts*(const Address& of)>;
 
 // What is to be judged. All are lent for the call.
-struct Judged {
+struct PlanInput {
   const Address& address;
   const Declared* declared = nullptr;  // nullptr: the spec has it not, or not any more
   const AnyRecord* record = nullptr;   // nullptr: the state does not know it
@@ -148,7 +148,7 @@ struct Verdict {
 };
 
 // What a plan is made of. All are lent for its making.
-struct PlanQuestion {
+struct PlanningContext {
   const std::vector<const Declared*>& declared;  // of the kind
   const State& state;
   const Observation& observation;
@@ -162,14 +162,14 @@ struct PlanQuestion {
 class KindPlan {
  public:
   virtual ~KindPlan() = default;
-  virtual Verdict Judge(const Judged& it) = 0;
+  virtual Verdict Judge(const PlanInput& it) = 0;
   // Changes of deposed objects, which come when nothing is built on them any more; asked for when
   // all are judged.
   virtual std::vector<Change> Rest() { return {}; }
 };
 
 // What has to be as it was when a plan is applied later, in the words of the kind at `address`.
-struct Stake {
+struct Precondition {
   Address address;
   Value value;
 };
@@ -183,7 +183,7 @@ struct Particular {
 };
 
 // What a plan relies on. All are lent for the call.
-struct StakeQuestion {
+struct PreconditionInput {
   const Plan& plan;
   const State& state;  // the settled one
   const Observation& observation;
@@ -293,7 +293,7 @@ class Kind {
   }
 
   // ---- World. Of a kind whose things are looked at one by one, Looks and Settle are enough.
-  virtual KindSurveys Survey(const SurveyQuestion& question) const;
+  virtual KindSurveys Survey(const SurveyInput& input) const;
   virtual void SettleAll(const Observation& observation, State* state,
                          std::vector<std::string>* notes) const;
   // nullopt: there is nothing to look at. One of the pointers is not nullptr. `refresh`
@@ -313,7 +313,7 @@ class Kind {
   }
 
   // ---- Plan. Pure. What the question lends outlives what is begun.
-  virtual std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const = 0;
+  virtual std::unique_ptr<KindPlan> Begin(const PlanningContext& input) const = 0;
 
   // Whether `podctl watch` carries out `change` when it recreates what the change builds on.
   virtual bool follows(const Change& /*change*/) const { return false; }
@@ -341,25 +341,25 @@ class Kind {
   virtual void VisitSecrets(const Address& /*address*/, Payload* /*payload*/,
                             const SecretVisitor& /*visit*/) const {}
   // What has to be as it was when the plan is applied later, of things of this kind; by default
-  // what StakeOf says of each change, of what was seen.
-  virtual std::vector<Stake> Stakes(const StakeQuestion& question) const;
-  // How it is otherwise now, as a clause; "": it is not, or does not matter. A stake comes from a
-  // file, and may be anything.
-  virtual std::string Otherwise(const Stake& stake, const Observation& observation,
-                                const Digester& digest) const;
-  // "", or what of a plan that was made of what was seen lacks a stake.
-  virtual std::string WhatLacksStake(const Plan& /*plan*/,
-                                     const std::vector<Stake>& /*stakes*/) const {
+  // what PreconditionOf says of each change, of what was seen.
+  virtual std::vector<Precondition> Preconditions(const PreconditionInput& input) const;
+  // How it is otherwise now, as a clause; "": it is not, or does not matter. A precondition comes
+  // from a file, and may be anything.
+  virtual std::string ViolationOf(const Precondition& precondition, const Observation& observation,
+                                  const Digester& digest) const;
+  // "", or what of a plan that was made of what was seen lacks a precondition.
+  virtual std::string WhatLacksPrecondition(
+      const Plan& /*plan*/, const std::vector<Precondition>& /*preconditions*/) const {
     return {};
   }
-  virtual Value StakeOf(const Change& /*change*/, const Value& /*seen*/) const { return {}; }
-  virtual std::string DiffersFrom(const Value& /*stake*/, const Value& /*seen*/) const {
+  virtual Value PreconditionOf(const Change& /*change*/, const Value& /*seen*/) const { return {}; }
+  virtual std::string DiffersFrom(const Value& /*precondition*/, const Value& /*seen*/) const {
     return {};
   }
   // What references to things of this kind were read from when the plan was made, as far as the
   // file says.
-  virtual std::map<Address, Value> PublishedThen(const Plan& /*plan*/,
-                                                 const std::vector<Stake>& /*stakes*/) const {
+  virtual std::map<Address, Value> PublishedThen(
+      const Plan& /*plan*/, const std::vector<Precondition>& /*preconditions*/) const {
     return {};
   }
 
@@ -405,7 +405,7 @@ std::vector<const Declared*> DeclaredIn(const Spec& spec, const Kind& kind);
 // The plan of a kind whose things are judged each by itself, and publish what their records say
 // (Kind::Published).
 std::unique_ptr<KindPlan> EachByItself(const Kind& kind,
-                                       Verdict (*judge)(const Kind& kind, const Judged& it));
+                                       Verdict (*judge)(const Kind& kind, const PlanInput& it));
 
 // Whose part the thing at `address` is, or itself.
 Address WholeOf(Kinds kinds, const Address& address);

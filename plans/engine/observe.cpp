@@ -10,19 +10,19 @@
 namespace podctl {
 namespace {
 
-// Runs errands on some threads; what they bring back is taken in one at a time.
-class Errands {
+// Runs queries on some threads; what they bring back is taken in one at a time.
+class QueryRunner {
  public:
-  Errands(std::vector<Errand> errands, Provider& provider, std::stop_token stop,
-          Observation* observation)
-      : errands_(std::move(errands)),
+  QueryRunner(std::vector<Query> queries, Provider& provider, std::stop_token stop,
+              Observation* observation)
+      : queries_(std::move(queries)),
         provider_(provider),
         stop_(std::move(stop)),
         observation_(observation) {}
 
   Result<void> Run(int parallelism) {
     const auto threads =
-        std::min<std::size_t>(errands_.size(), static_cast<std::size_t>(std::max(1, parallelism)));
+        std::min<std::size_t>(queries_.size(), static_cast<std::size_t>(std::max(1, parallelism)));
     {
       std::vector<std::jthread> workers;
       for (std::size_t i = 1; i < threads; ++i) workers.emplace_back([this] { Work(); });
@@ -34,15 +34,15 @@ class Errands {
 
  private:
   void Work() {
-    for (std::size_t i = next_++; i < errands_.size(); i = next_++) {
-      const Sighting sighting = errands_[i](provider_, stop_);
+    for (std::size_t i = next_++; i < queries_.size(); i = next_++) {
+      const ObservationUpdate update = queries_[i](provider_, stop_);
       const std::lock_guard lock(mutex_);
-      const auto taken = sighting(observation_);
+      const auto taken = update(observation_);
       if (!taken && !error_) error_ = taken.error();
     }
   }
 
-  const std::vector<Errand> errands_;
+  const std::vector<Query> queries_;
   Provider& provider_;
   const std::stop_token stop_;
   Observation* const observation_;
@@ -53,22 +53,23 @@ class Errands {
 
 }  // namespace
 
-Result<Observation> Observe(const SurveyQuestion& question, Kinds kinds, Provider& provider,
+Result<Observation> Observe(const SurveyInput& input, Kinds kinds, Provider& provider,
                             int parallelism, const std::stop_token& stop) {
   Observation observation;
   KindSurveys surveys;
   for (const Kind* kind : kinds) {
-    KindSurveys own = kind->Survey(question);
+    KindSurveys own = kind->Survey(input);
     std::move(own.begin(), own.end(), std::back_inserter(surveys));
   }
   while (true) {
-    std::vector<Errand> errands;
+    std::vector<Query> queries;
     for (const auto& survey : surveys) {
-      std::vector<Errand> next = survey->Next(&observation);
-      std::move(next.begin(), next.end(), std::back_inserter(errands));
+      std::vector<Query> next = survey->Next(&observation);
+      std::move(next.begin(), next.end(), std::back_inserter(queries));
     }
-    if (errands.empty()) return observation;
-    const auto done = Errands(std::move(errands), provider, stop, &observation).Run(parallelism);
+    if (queries.empty()) return observation;
+    const auto done =
+        QueryRunner(std::move(queries), provider, stop, &observation).Run(parallelism);
     if (!done) return done.error();
   }
 }
@@ -85,28 +86,28 @@ constexpr std::size_t kMostBegun = 4;  // zones, each with a thread of its own
 
 }  // namespace
 
-ListAhead::ListAhead(Provider& provider, const std::stop_token& stop)
+ListPrefetch::ListPrefetch(Provider& provider, const std::stop_token& stop)
     : provider_(provider), stop_with_(stop, [this] { stop_own_.request_stop(); }) {}
 
-void ListAhead::Begin(const std::set<ZoneName>& zones) {
+void ListPrefetch::Begin(const std::set<ZoneName>& zones) {
   const std::lock_guard lock(mutex_);
   for (const ZoneName& zone : zones) {
     if (ever_begun_.size() == kMostBegun) break;
     if (!ever_begun_.insert(zone).second) continue;
-    Begun& begun = begun_[zone];
+    StartedList& begun = begun_[zone];
     begun.thread = std::jthread([this, zone, &begun] {
       begun.nodes = provider_.ListNodes(zone.first, zone.second, stop_own_.get_token());
     });
   }
 }
 
-ListAhead::~ListAhead() {
+ListPrefetch::~ListPrefetch() {
   stop_own_.request_stop();
 }
 
-Result<std::vector<Value>> ListAhead::ListNodes(const std::string& project, const std::string& zone,
-                                                std::stop_token stop) {
-  std::map<ZoneName, Begun>::node_type begun;
+Result<std::vector<Value>> ListPrefetch::ListNodes(const std::string& project,
+                                                   const std::string& zone, std::stop_token stop) {
+  std::map<ZoneName, StartedList>::node_type begun;
   {
     const std::lock_guard lock(mutex_);
     begun = begun_.extract({project, zone});

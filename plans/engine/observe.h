@@ -20,7 +20,7 @@
 namespace podctl {
 
 // Up to `parallelism` calls at once. The first failure is returned.
-Result<Observation> Observe(const SurveyQuestion& question, Kinds kinds, Provider& provider,
+Result<Observation> Observe(const SurveyInput& input, Kinds kinds, Provider& provider,
                             int parallelism, const std::stop_token& stop);
 
 // The state brought up to what was observed, without contacting anything. Notes for the user are
@@ -33,14 +33,14 @@ State Settle(State state, const Observation& observation, Kinds kinds,
 
 using ZoneName = std::pair<std::string, std::string>;  // project, zone
 
-class ListAhead {
+class ListPrefetch {
  public:
   // `provider` is lent and must outlive this. The end of this, or of `stop`, stops what is under
   // way.
-  ListAhead(Provider& provider, const std::stop_token& stop);
-  ~ListAhead();
-  ListAhead(const ListAhead&) = delete;
-  ListAhead& operator=(const ListAhead&) = delete;
+  ListPrefetch(Provider& provider, const std::stop_token& stop);
+  ~ListPrefetch();
+  ListPrefetch(const ListPrefetch&) = delete;
+  ListPrefetch& operator=(const ListPrefetch&) = delete;
 
   // Begins to list those of `zones` that it has not begun, a few in all; the rest are listed when
   // asked for. Any thread.
@@ -51,7 +51,7 @@ class ListAhead {
                                        std::stop_token stop);
 
  private:
-  struct Begun {
+  struct StartedList {
     Result<std::vector<Value>> nodes{std::vector<Value>()};
     std::jthread thread;  // writes `nodes`; joined before they are read
   };
@@ -60,7 +60,7 @@ class ListAhead {
   std::stop_source stop_own_;
   std::stop_callback<std::function<void()>> stop_with_;
   std::mutex mutex_;
-  std::map<ZoneName, Begun> begun_;
+  std::map<ZoneName, StartedList> begun_;
   std::set<ZoneName> ever_begun_;
 };
 

@@ -139,16 +139,16 @@ std::string CheckPlan(const Plan& plan, Kinds kinds) {
   return CheckWaits(plan, kinds);
 }
 
-// Without its stakes a plan would be applied whatever has become of what it acts on.
-std::string CheckStakes(const SavedPlan& saved, Kinds kinds) {
-  for (const Stake& stake : saved.stakes) {
-    if (FindKind(kinds, stake.address.kind) == nullptr) {
-      return fmt::format("`{}` is no address of a stake", stake.address);
+// Without its preconditions a plan would be applied whatever has become of what it acts on.
+std::string CheckPreconditions(const SavedPlan& saved, Kinds kinds) {
+  for (const Precondition& precondition : saved.preconditions) {
+    if (FindKind(kinds, precondition.address.kind) == nullptr) {
+      return fmt::format("`{}` is no address of a stake", precondition.address);
     }
   }
   if (!saved.plan.refreshed) return {};
   for (const Kind* kind : kinds) {
-    const std::string lacks = kind->WhatLacksStake(saved.plan, saved.stakes);
+    const std::string lacks = kind->WhatLacksPrecondition(saved.plan, saved.preconditions);
     if (!lacks.empty()) return fmt::format("it does not say how {} was", lacks);
   }
   return {};
@@ -183,7 +183,7 @@ std::string ReadDocument(const Value& document, Kinds kinds, SavedPlan* saved) {
 // Whether it says what a planner could have said, and shows what it does. Empty: it does.
 std::string WhyNobodyMadeIt(const SavedPlan& saved, Kinds kinds) {
   if (std::string problem = CheckPlan(saved.plan, kinds); !problem.empty()) return problem;
-  if (std::string problem = CheckStakes(saved, kinds); !problem.empty()) return problem;
+  if (std::string problem = CheckPreconditions(saved, kinds); !problem.empty()) return problem;
   return WhyShownOtherwise(saved, kinds);
 }
 

@@ -39,7 +39,7 @@ struct SavedPlan {
   std::vector<std::string> sensitive_variables;  // the names of the others
   // The state as settled when the plan was made, without its digest_key; nullopt: there was none.
   std::optional<State> prior;
-  std::vector<Stake> stakes;  // what it relies on, by kind
+  std::vector<Precondition> preconditions;  // what it relies on, by kind
   // What the plan means for the jobs of the spec, a clause each (plans/session/due_jobs.h):
   // for who looks at it, since the spec may be another one by then.
   std::vector<std::string> jobs;

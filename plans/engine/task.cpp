@@ -16,7 +16,7 @@ ReferenceLookup TaskContext::Lookup() const {
   };
 }
 
-std::chrono::milliseconds PollPace::Next() {
+std::chrono::milliseconds PollBackoff::Next() {
   constexpr double kFirst = 1;
   constexpr double kGrowth = 1.4;
   constexpr double kLongest = 15;
@@ -25,28 +25,28 @@ std::chrono::milliseconds PollPace::Next() {
   return std::chrono::milliseconds(static_cast<std::int64_t>(jittered * 1000));
 }
 
-Need Done() {
-  return Need{};
+NextAction Done() {
+  return NextAction{};
 }
 
-Need Failed(Error error) {
-  Need need;
-  need.result = std::move(error);
-  return need;
+NextAction Failed(Error error) {
+  NextAction next_action;
+  next_action.result = std::move(error);
+  return next_action;
 }
 
-Need Later() {
-  Need need;
-  need.kind = Need::Kind::kLater;
-  return need;
+NextAction Later() {
+  NextAction next_action;
+  next_action.kind = NextAction::Kind::kLater;
+  return next_action;
 }
 
-Need AskingTask::OnReply(Reply reply) {
+NextAction AskingTask::OnReply(Reply reply) {
   if (part_ != nullptr) return OnPart(part_->OnReply(std::move(reply)));
   return std::exchange(on_reply_, nullptr)(reply);
 }
 
-Need AskingTask::OnWake() {
+NextAction AskingTask::OnWake() {
   return part_ != nullptr ? OnPart(part_->OnWake()) : std::exchange(on_wake_, nullptr)();
 }
 
@@ -54,31 +54,33 @@ std::string AskingTask::Status() const {
   return part_ != nullptr ? part_->Status() : std::string();
 }
 
-Need AskingTask::AskThen(Call call, bool acts, std::function<Need(const Reply& reply)> take) {
+NextAction AskingTask::AskThen(Call call, bool acts,
+                               std::function<NextAction(const Reply& reply)> take) {
   on_reply_ = std::move(take);
-  Need need;
-  need.kind = Need::Kind::kCall;
-  need.acts = acts;
-  need.call = std::move(call);
-  return need;
+  NextAction next_action;
+  next_action.kind = NextAction::Kind::kCall;
+  next_action.acts = acts;
+  next_action.call = std::move(call);
+  return next_action;
 }
 
-Need AskingTask::AwaitEnd(Task& part, std::function<Need(Need end)> then) {
+NextAction AskingTask::AwaitEnd(Task& part, std::function<NextAction(NextAction end)> then) {
   part_ = &part;
   on_end_ = std::move(then);
   return OnPart(part.Begin());
 }
 
-Need AskingTask::AwaitEnd(std::unique_ptr<Task> part, std::function<Need(Need end)> then) {
+NextAction AskingTask::AwaitEnd(std::unique_ptr<Task> part,
+                                std::function<NextAction(NextAction end)> then) {
   own_part_ = std::move(part);
   return AwaitEnd(*own_part_, std::move(then));
 }
 
-Need AskingTask::OnPart(Need need) {
-  if (need.kind != Need::Kind::kDone) return need;
+NextAction AskingTask::OnPart(NextAction next_action) {
+  if (next_action.kind != NextAction::Kind::kDone) return next_action;
   part_ = nullptr;
   const auto then = std::exchange(on_end_, nullptr);
-  return then ? then(std::move(need)) : std::move(need);
+  return then ? then(std::move(next_action)) : std::move(next_action);
 }
 
 bool Passes(const Error& error) {
@@ -112,19 +114,19 @@ OperationWait& OperationWait::For(Operation operation, bool earlier) {
   return *this;
 }
 
-Need OperationWait::Begin() {
-  pace_ = PollPace(context_.random);
+NextAction OperationWait::Begin() {
+  pace_ = PollBackoff(context_.random);
   watch_.Start(context_.clock);
-  Need need = operation_.done ? Done() : Pause();
-  return earlier_ ? Look() : std::move(need);
+  NextAction next_action = operation_.done ? Done() : Pause();
+  return earlier_ ? Look() : std::move(next_action);
 }
 
-Need OperationWait::Look() {
+NextAction OperationWait::Look() {
   return Ask(CallOf(*provider_, &Provider::GetOperation, operation_.name),
              &OperationWait::OnLooked);
 }
 
-Need OperationWait::Pause() {
+NextAction OperationWait::Pause() {
   if (watch_.Read(context_.clock) > limit_) {
     return Failed(
         MakeError(ErrorCode::kDeadlineExceeded,
@@ -135,7 +137,7 @@ Need OperationWait::Pause() {
   return SleepThen(pace_.Next(), &OperationWait::Look);
 }
 
-Need OperationWait::OnLooked(const Result<Operation>& looked) {
+NextAction OperationWait::OnLooked(const Result<Operation>& looked) {
   trouble_.clear();
   if (looked) {
     operation_.done = looked->done;

@@ -27,7 +27,7 @@ using Reply = std::variant<Result<Operation>, Result<Value>, Result<std::vector<
 // Called on a thread of the pool. `observer` is for steps only.
 using Call = std::function<Reply(StepObserver& observer, std::stop_token stop)>;
 
-struct Need {
+struct NextAction {
   enum class Kind {
     kCall,   // an API call
     kStep,   // a call that may take long, on a thread of its own
@@ -63,9 +63,9 @@ struct TaskContext {
 class Task {
  public:
   virtual ~Task() = default;
-  virtual Need Begin() = 0;
-  virtual Need OnReply(Reply reply) = 0;
-  virtual Need OnWake() = 0;
+  virtual NextAction Begin() = 0;
+  virtual NextAction OnReply(Reply reply) = 0;
+  virtual NextAction OnWake() = 0;
   // On how many workers it runs, as far as that is known; 0: on none.
   virtual std::size_t Workers() const { return 0; }
   // A step took on one worker, while others are still at it.
@@ -78,9 +78,9 @@ class Task {
 
 // Growing pauses between two looks at an operation: 1 s, then ×1.4 with up to 20 % jitter, at most
 // 15 s, as gcloud does but for its higher cap (command_lib of its SDK).
-class PollPace {
+class PollBackoff {
  public:
-  explicit PollPace(Random& random) : random_(&random) {}
+  explicit PollBackoff(Random& random) : random_(&random) {}
   std::chrono::milliseconds Next();
 
  private:
@@ -88,9 +88,9 @@ class PollPace {
   double seconds_ = 0;
 };
 
-Need Done();
-Need Failed(Error error);
-Need Later();
+NextAction Done();
+NextAction Failed(Error error);
+NextAction Later();
 // A look that fails so says nothing about what was looked at.
 bool Passes(const Error& error);
 
@@ -105,14 +105,14 @@ Call CallOf(Door& door, Method method, Args... args) {
 // A task that says with all that it asks for which of its functions goes on from there.
 class AskingTask : public Task {
  public:
-  Need OnReply(Reply reply) final;
-  Need OnWake() final;
+  NextAction OnReply(Reply reply) final;
+  NextAction OnWake() final;
   std::string Status() const override;  // of the part that is at work
 
  protected:
   // `take` gets the answer, which is of the type that it takes.
   template <typename Self, typename Answer>
-  Need Ask(Call call, Need (Self::*take)(const Answer&), bool acts = false) {
+  NextAction Ask(Call call, NextAction (Self::*take)(const Answer&), bool acts = false) {
     return AskThen(std::move(call), acts,
                    [self = static_cast<Self*>(this), take](const Reply& reply) {
                      return (self->*take)(std::get<Answer>(reply));
@@ -120,43 +120,44 @@ class AskingTask : public Task {
   }
   // The same of a call that changes the world.
   template <typename Self, typename Answer>
-  Need Act(Call call, Need (Self::*take)(const Answer&)) {
+  NextAction Act(Call call, NextAction (Self::*take)(const Answer&)) {
     return Ask(std::move(call), take, true);
   }
-  Need AskThen(Call call, bool acts, std::function<Need(const Reply& reply)> take);
+  NextAction AskThen(Call call, bool acts, std::function<NextAction(const Reply& reply)> take);
   template <typename Self>
-  Need SleepThen(std::chrono::milliseconds duration, Need (Self::*then)()) {
+  NextAction SleepThen(std::chrono::milliseconds duration, NextAction (Self::*then)()) {
     on_wake_ = [self = static_cast<Self*>(this), then] { return (self->*then)(); };
-    Need need;
-    need.kind = Need::Kind::kSleep;
-    need.sleep = duration;
-    return need;
+    NextAction next_action;
+    next_action.kind = NextAction::Kind::kSleep;
+    next_action.sleep = duration;
+    return next_action;
   }
   // Has `part`, which is lent, do its work. Where it fails, so does this task, in its words.
   template <typename Self>
-  Need Await(Task& part, Need (Self::*then)()) {
-    return AwaitEnd(part, [self = static_cast<Self*>(this), then](Need end) {
+  NextAction Await(Task& part, NextAction (Self::*then)()) {
+    return AwaitEnd(part, [self = static_cast<Self*>(this), then](NextAction end) {
       return end.result ? (self->*then)() : std::move(end);
     });
   }
   template <typename Self>
-  Need Await(std::unique_ptr<Task> part, Need (Self::*then)()) {
+  NextAction Await(std::unique_ptr<Task> part, NextAction (Self::*then)()) {
     own_part_ = std::move(part);
     return Await(*own_part_, then);
   }
   // `then` gets what `part` ended with; nullptr: so does this task. Until then that is asked, and
   // woken, in place of this task.
-  Need AwaitEnd(Task& part, std::function<Need(Need end)> then = nullptr);
-  Need AwaitEnd(std::unique_ptr<Task> part, std::function<Need(Need end)> then = nullptr);
+  NextAction AwaitEnd(Task& part, std::function<NextAction(NextAction end)> then = nullptr);
+  NextAction AwaitEnd(std::unique_ptr<Task> part,
+                      std::function<NextAction(NextAction end)> then = nullptr);
 
  private:
-  Need OnPart(Need need);
+  NextAction OnPart(NextAction next_action);
 
-  std::function<Need(const Reply& reply)> on_reply_;
-  std::function<Need()> on_wake_;
+  std::function<NextAction(const Reply& reply)> on_reply_;
+  std::function<NextAction()> on_wake_;
   Task* part_ = nullptr;
   std::unique_ptr<Task> own_part_;
-  std::function<Need(Need end)> on_end_;
+  std::function<NextAction(NextAction end)> on_end_;
 };
 
 // ---- Parts of tasks: waiting for a long-running operation of the service, and for how long.
@@ -187,10 +188,10 @@ class OperationWait final : public AskingTask {
         pace_(context.random) {}
 
   // In which version of the API operations are asked for: that in which they were begun.
-  void Speak(ApiVersion version) { provider_ = &context_.provider.Speaking(version); }
+  void UseVersion(ApiVersion version) { provider_ = &context_.provider.InVersion(version); }
   // What is waited for: begun just now, or by an earlier run, so that it is looked at first.
   OperationWait& For(Operation operation, bool earlier = false);
-  Need Begin() override;
+  NextAction Begin() override;
   // Why the last look told nothing: "cannot reach the API: …; trying again".
   std::string Status() const override { return trouble_; }
 
@@ -198,14 +199,14 @@ class OperationWait final : public AskingTask {
   const Operation& operation() const { return operation_; }
 
  private:
-  Need Look();
-  Need OnLooked(const Result<Operation>& looked);
-  Need Pause();  // until the next look; fails when the wait has taken too long
+  NextAction Look();
+  NextAction OnLooked(const Result<Operation>& looked);
+  NextAction Pause();  // until the next look; fails when the wait has taken too long
 
   TaskContext& context_;
   Provider* provider_;
   const std::chrono::milliseconds limit_;
-  PollPace pace_;
+  PollBackoff pace_;
   Operation operation_;
   bool earlier_ = false;
   std::string trouble_;

@@ -230,7 +230,7 @@ DetachedStart StartOfCommand(const std::string& name, const std::string& pod,
 }
 
 StartReport StartJob(WorkerRounds& rounds, Random& random, const DetachedStart& detached,
-                     const std::function<void(const StartNews&)>& on_news) {
+                     const std::function<void(const StartEvent&)>& on_event) {
   StartReport report;
   JobsReport look = ListJobs(rounds, detached.workers, detached.name);
   report.answers = std::move(look.answers);
@@ -249,13 +249,13 @@ StartReport StartJob(WorkerRounds& rounds, Random& random, const DetachedStart& 
   if (report.refusal) return report;
   const std::string run = start.run.empty() ? digest + "-" + random.Uuid().substr(0, 8) : start.run;
   std::vector<ssh::Job> jobs = JobsOf(detached, start, run);
-  StartNews news{start.already, std::nullopt};
+  StartEvent news{start.already, std::nullopt};
   CommonStart common(jobs.size());
   if (const auto most = rounds.MostAtOnce(detached.workers); jobs.size() > most) {
     news.most = most;
     common.StartInTurn();
   }
-  on_news(news);
+  on_event(news);
   for (ssh::Job& job : jobs) job.feed = common.feed();
   report.begun = true;
   report.already = start.already;

@@ -70,7 +70,7 @@ DetachedStart StartOfCommand(const std::string& name, const std::string& pod,
                              const std::map<std::string, std::string>& variables);
 
 // What is known before the start, and worth a word then.
-struct StartNews {
+struct StartEvent {
   std::set<int> already;            // workers on which the same run is under way
   std::optional<std::size_t> most;  // so many can be connected to at once: they begin in turn
 };
@@ -87,9 +87,9 @@ struct StartReport {
   bool Whole() const { return begun && started.size() == answers.size(); }
 };
 // Starts it on all of its workers, or on none when one of them cannot be asked. Where a start was
-// cut short, the same command under the same name starts what is missing. `on_news` is called at
+// cut short, the same command under the same name starts what is missing. `on_event` is called at
 // most once, before the start.
 StartReport StartJob(WorkerRounds& rounds, Random& random, const DetachedStart& start,
-                     const std::function<void(const StartNews&)>& on_news);
+                     const std::function<void(const StartEvent&)>& on_event);
 
 }  // namespace podctl

@@ -288,9 +288,9 @@ LogPlaces ReadPlaces(const KeptFile& file) {
 
 // Writes down now and then, and at its end, how far the logs were shown. Of workers that were not
 // asked this time it stays as it was.
-class PlaceKeeper {
+class PlaceRecorder {
  public:
-  PlaceKeeper(KeptFile& file, LogFollower& follower, Clock& clock)
+  PlaceRecorder(KeptFile& file, LogFollower& follower, Clock& clock)
       : file_(file), follower_(follower), places_(ReadPlaces(file)) {
     thread_ = std::jthread([this, &clock](const std::stop_token& end) {
       while (clock.SleepFor(kLogKeepPace, end)) Keep();
@@ -350,8 +350,8 @@ LogsReport ReadLogs(ssh::Transport& transport, Clock& clock, KeptFile& places,
                     const std::vector<WorkerAccess>& workers, const workers::LogRequest& request,
                     bool resume, LogWatcher& watcher, const std::stop_token& stop) {
   LogFollower follower(transport, clock, request, kLogPatience, watcher);
-  const PlaceKeeper keeper(places, follower, clock);
-  auto ends = follower.Run(workers, resume ? keeper.before() : LogPlaces(), stop);
+  const PlaceRecorder recorder(places, follower, clock);
+  auto ends = follower.Run(workers, resume ? recorder.before() : LogPlaces(), stop);
   return {std::move(ends), follower.learned()};
 }
 

@@ -9,7 +9,7 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
-#include "plans/kinds/pod/way_in.h"
+#include "plans/kinds/pod/route.h"
 #include "plans/kinds/step/runtime_unit.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/base/text.h"
@@ -196,16 +196,16 @@ std::string RemoteCommand(const std::vector<std::string>& words,
   return text + Join(quoted, " ");
 }
 
-KeyStanding StandingOfKey(const PodRecord& record, const std::vector<std::string>& ours,
-                          Provider& provider, const std::stop_token& stop) {
-  const auto node = provider.Speaking(record.api_version).GetNode(NameOf(record), stop);
-  if (!node) return KeyStanding::kUnknown;
+KeyStatus StatusOfKey(const PodRecord& record, const std::vector<std::string>& ours,
+                      Provider& provider, const std::stop_token& stop) {
+  const auto node = provider.InVersion(record.api_version).GetNode(NameOf(record), stop);
+  if (!node) return KeyStatus::kUnknown;
   const std::string& keys = (*node)["metadata"][kSshKeys].AsString();
   const bool held = std::any_of(ours.begin(), ours.end(),
                                 [&](const std::string& line) { return HoldsSshKey(keys, line); });
-  if (held) return KeyStanding::kNotTakenUp;
-  if (record.metadata.contains(kSshKeys)) return KeyStanding::kNotInSpec;
-  return record.ssh.withhold_key ? KeyStanding::kWithheld : KeyStanding::kUnpublished;
+  if (held) return KeyStatus::kNotTakenUp;
+  if (record.metadata.contains(kSshKeys)) return KeyStatus::kNotInSpec;
+  return record.ssh.withhold_key ? KeyStatus::kWithheld : KeyStatus::kUnpublished;
 }
 
 }  // namespace podctl

@@ -36,7 +36,7 @@ Result<PodRecord> FindRecord(const State& state, const std::string& name, const 
 // An error when the pod has no workers that could answer.
 Result<void> CheckUsable(const std::string& name, const PodRecord& record);
 
-// For a record that LacksAttributes (way_in.h): takes over what the API tells of the workers. What
+// For a record that LacksAttributes (route.h): takes over what the API tells of the workers. What
 // is returned is why it did not.
 std::optional<Error> LearnAttributes(Provider& provider, const std::stop_token& stop,
                                      PodRecord* record);
@@ -65,7 +65,7 @@ std::string RemoteCommand(const std::vector<std::string>& words,
 
 // ---- Why a worker lets nobody in with a key that is ours, as far as its node tells.
 
-enum class KeyStanding {
+enum class KeyStatus {
   kUnknown,      // the node could not be asked
   kNotTakenUp,   // the node has it, and the worker does not go by it yet
   kNotInSpec,    // the node lacks it, and the spec writes `ssh-keys` itself
@@ -74,7 +74,7 @@ enum class KeyStanding {
 };
 
 // `ours`: lines of `ssh-keys`, any of which would do; at least one.
-KeyStanding StandingOfKey(const PodRecord& record, const std::vector<std::string>& ours,
-                          Provider& provider, const std::stop_token& stop);
+KeyStatus StatusOfKey(const PodRecord& record, const std::vector<std::string>& ours,
+                      Provider& provider, const std::stop_token& stop);
 
 }  // namespace podctl

@@ -117,17 +117,17 @@ class WorkerGroups {
 // their grace as long as nobody is in a hurry; some seconds after a Ctrl-C, and not at all after a
 // second one. What is still at it by then is ended by the worker itself.
 
-class FarewellLimit {
+class TerminationLimit {
  public:
   // `clock` is lent. `leave`: nobody waits any more.
-  FarewellLimit(const std::stop_token& leave, Clock& clock)
+  TerminationLimit(const std::stop_token& leave, Clock& clock)
       : clock_(clock), on_leave_(leave, [this] { abandon_.request_stop(); }) {}
 
   void SetOn(ssh::Limits& limits, std::chrono::seconds grace) const {
     // A worker that is busy needs a moment to say so.
     constexpr std::chrono::seconds kMargin{10};
     limits.grace = grace;
-    limits.farewell = grace + kKillTime + kMargin;
+    limits.termination = grace + kKillTime + kMargin;
     limits.abandon = abandon_.get_token();
   }
   // Now and then, on one thread: whether somebody is in a hurry.
@@ -149,7 +149,7 @@ class FarewellLimit {
 
 // ---- How somebody ends what is under way on workers.
 
-struct Stops {
+struct StopTokens {
   std::stop_token drain;  // nothing more is begun, and what runs is asked to end
   std::stop_token leave;  // after that: nobody waits any more
 };

@@ -21,7 +21,7 @@
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 
 namespace podctl {
 namespace {
@@ -97,14 +97,14 @@ std::map<std::string, std::string> LauncherVariables(const JobSpec& job, const L
 
 // Of all launchers, the process's own place included.
 std::map<std::string, std::string> VariablesOf(const JobSpec& job, const LaunchPod& pod,
-                                               const LaunchWishes& wishes,
+                                               const LaunchRequest& request,
                                                const std::vector<int>& chosen,
                                                std::size_t position) {
   const int worker = chosen[position];
   std::map<std::string, std::string> env = PlaceVariables(pod, worker);
   env["PODCTL_JOB"] = job.name;
-  env["PODCTL_RUN"] = wishes.run;
-  env["PODCTL_ATTEMPT"] = std::to_string(wishes.attempt);
+  env["PODCTL_RUN"] = request.run;
+  env["PODCTL_ATTEMPT"] = std::to_string(request.attempt);
   env.insert(job.env.begin(), job.env.end());
   const auto host = HostOf(pod.node);
   auto devices = host ? DeviceVariables(job.devices, *host) : std::map<std::string, std::string>();
@@ -116,7 +116,7 @@ std::map<std::string, std::string> VariablesOf(const JobSpec& job, const LaunchP
 }
 
 // Flags in the order of the spec, and `use_tpu` from where it runs.
-std::vector<std::string> WordsBehind(JobSpec job, const LaunchWishes& wishes, Where where) {
+std::vector<std::string> WordsBehind(JobSpec job, const LaunchRequest& request, Where where) {
   const std::string use_tpu = where == Where::kPod ? "True" : "False";
   for (auto& [name, value] : job.flags) {
     if (name == "use_tpu" && where == Where::kHere) value = use_tpu;
@@ -126,11 +126,11 @@ std::vector<std::string> WordsBehind(JobSpec job, const LaunchWishes& wishes, Wh
     for (std::string& word : RunConfigWords(job)) words.push_back(std::move(word));
     words.push_back("--use_tpu=" + use_tpu);
   }
-  words.insert(words.end(), wishes.arguments.begin(), wishes.arguments.end());
+  words.insert(words.end(), request.arguments.begin(), request.arguments.end());
   return words;
 }
 
-std::string ScriptOf(const JobSpec& job, const LaunchWishes& wishes, Where where,
+std::string ScriptOf(const JobSpec& job, const LaunchRequest& request, Where where,
                      const std::map<std::string, std::string>& env) {
   std::string script;
   std::vector<std::string> variables;
@@ -142,7 +142,7 @@ std::string ScriptOf(const JobSpec& job, const LaunchWishes& wishes, Where where
     script += fmt::format(
         "python3 -m torch_xla.core.xrt_run_server --port {}{} || echo \"the XRT server did not "
         "start\" >&2\n",
-        kXrtServerPort, wishes.attempt > 1 ? " --restart" : "");
+        kXrtServerPort, request.attempt > 1 ? " --restart" : "");
   }
   if (job.launcher == Launcher::kEstimator) {
     const std::string folder = RunFolder(job.name);
@@ -152,7 +152,7 @@ std::string ScriptOf(const JobSpec& job, const LaunchWishes& wishes, Where where
     variables.insert(variables.end(), {"PODCTL_RUN_CONFIG", "PODCTL_RUN_CONFIG_JSON"});
   }
   return script +
-         BecomeText(job, CommandText(job, WordsBehind(job, wishes, where)), variables, where);
+         BecomeText(job, CommandText(job, WordsBehind(job, request, where)), variables, where);
 }
 
 std::vector<LaunchFile> FilesOf(const JobSpec& job, Where where) {
@@ -184,9 +184,9 @@ std::string RunFolder(const std::string& job) {
   return ".podctl/run/" + job;
 }
 
-Result<Launch> MakeLaunch(const JobSpec& spec, const LaunchPod& pod, const LaunchWishes& wishes) {
+Result<Launch> MakeLaunch(const JobSpec& spec, const LaunchPod& pod, const LaunchRequest& request) {
   PODCTL_CHECK(!pod.workers.empty());
-  auto workers = ChooseWorkers(spec, pod, wishes.workers);
+  auto workers = ChooseWorkers(spec, pod, request.workers);
   if (!workers) return workers.error();
   if (const auto host = HostOf(pod.node)) {
     if (const auto problem = CheckDevices(spec.devices, *host)) {
@@ -203,14 +203,14 @@ Result<Launch> MakeLaunch(const JobSpec& spec, const LaunchPod& pod, const Launc
   for (std::size_t i = 0; i < workers->size(); ++i) {
     WorkerLaunch worker;
     worker.worker = (*workers)[i];
-    worker.env = VariablesOf(*job, pod, wishes, *workers, i);
-    worker.script = ScriptOf(*job, wishes, Where::kPod, worker.env);
+    worker.env = VariablesOf(*job, pod, request, *workers, i);
+    worker.script = ScriptOf(*job, request, Where::kPod, worker.env);
     launch.workers.push_back(std::move(worker));
   }
   return launch;
 }
 
-Result<Launch> MakeLocalLaunch(const JobSpec& spec, const LaunchWishes& wishes) {
+Result<Launch> MakeLocalLaunch(const JobSpec& spec, const LaunchRequest& request) {
   LaunchPod machine;  // of which nothing is known but where it is
   machine.name = spec.pod;
   machine.workers.push_back({"127.0.0.1", {}});
@@ -225,14 +225,14 @@ Result<Launch> MakeLocalLaunch(const JobSpec& spec, const LaunchWishes& wishes) 
   WorkerLaunch here;
   here.env = PlaceVariables(machine, 0);
   here.env["PODCTL_JOB"] = job->name;
-  here.env["PODCTL_RUN"] = wishes.run;
+  here.env["PODCTL_RUN"] = request.run;
   here.env["PODCTL_ATTEMPT"] = "1";
   here.env.insert(job->env.begin(), job->env.end());
   here.env.merge(RankVariables(job->launcher, machine, {0}, 0));
   here.env["PJRT_DEVICE"] = "CPU";
   if (job->launcher == Launcher::kJax) here.env["JAX_PLATFORMS"] = "cpu";
   if (RunsOnWorkerZero(job->launcher)) here.env["TPU_LOAD_LIBRARY"] = "0";
-  here.script = ScriptOf(*job, wishes, Where::kHere, here.env);
+  here.script = ScriptOf(*job, request, Where::kHere, here.env);
   launch.workers.push_back(std::move(here));
   return launch;
 }

@@ -40,7 +40,7 @@ std::optional<LaunchPod> LaunchPodOf(const PodSpec& spec, const PodRecord* recor
 // The same of a pod that is there, without its flags, where no spec is at hand.
 LaunchPod LaunchPodOf(const std::string& name, const PodRecord& record);
 
-struct LaunchWishes {
+struct LaunchRequest {
   std::vector<std::string> arguments;  // behind the command and its flags
   std::string workers;                 // in place of the job's own selection; may be empty
   int attempt = 1;  // 2 and more are restarts: what outlived the last start is begun anew
@@ -69,11 +69,11 @@ std::string RunFolder(const std::string& job);
 
 // kInvalidArgument for workers that there are not, or that this launcher does not run on.
 // kFailedPrecondition for a reference to what the pod does not have.
-Result<Launch> MakeLaunch(const JobSpec& job, const LaunchPod& pod, const LaunchWishes& wishes);
+Result<Launch> MakeLaunch(const JobSpec& job, const LaunchPod& pod, const LaunchRequest& request);
 
 // The same command on this machine, without a TPU; of one "worker". kInvalidArgument for a
 // reference to the pod.
-Result<Launch> MakeLocalLaunch(const JobSpec& job, const LaunchWishes& wishes);
+Result<Launch> MakeLocalLaunch(const JobSpec& job, const LaunchRequest& request);
 
 // POSIX shell: writes the launch's files.
 std::string FilesText(const JobSpec& job, const Launch& launch);

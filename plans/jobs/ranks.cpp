@@ -9,7 +9,7 @@
 
 #include "plans/spec/devices.h"
 #include "providers/base/text.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 
 namespace podctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "plans/session/entry.h"
+#include "plans/session/access.h"
 
 #include <fmt/format.h>
 
@@ -36,22 +36,22 @@ bool AwaitsKey(const PodSpec& pod) {
          !pod.ssh.os_login_user;
 }
 
-std::optional<NoWayIn> PrepareToEnter(const EntryDoors& doors, Plan* plan) {
+std::optional<NoAccess> PrepareAccess(const AccessDoors& doors, Plan* plan) {
   KeyLines keys = doors.Keys();
   if (auto published = PublishPlanned(keys, plan); !published) {
-    return NoWayIn{published.error(), true};
+    return NoAccess{published.error(), true};
   }
-  if (auto entered = EnterPlanned(*doors.login(), plan); !entered) return NoWayIn{entered.error()};
+  if (auto entered = LogInForPlan(*doors.login(), plan); !entered) return NoAccess{entered.error()};
   return std::nullopt;
 }
 
-Result<void> NameOsLoginUsers(const EntryDoors& doors, Plan* plan) {
+Result<void> NameOsLoginUsers(const AccessDoors& doors, Plan* plan) {
   const bool nameless =
       std::any_of(plan->changes.begin(), plan->changes.end(), [](const Change& change) {
         const PodChange* pod = AsPod(change);
         return pod != nullptr && IsKeep(change) && pod->wanted.ssh.os_login_user == "";
       });
-  return nameless ? EnterPlanned(*doors.login(), plan) : Result<void>();
+  return nameless ? LogInForPlan(*doors.login(), plan) : Result<void>();
 }
 
 Result<std::vector<std::string>> KeyLines::For(const SshSettings& ssh, bool make) {

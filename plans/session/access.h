@@ -55,7 +55,7 @@ void PublishKeys(KeyLines& lines, Spec* spec);
 // Whether a key is to be made for it, since there is none.
 bool AwaitsKey(const PodSpec& pod);
 
-struct EntryDoors {
+struct AccessDoors {
   FileSystem& files;
   const Environment& environment;
   ssh::Keyring& keyring;
@@ -66,16 +66,16 @@ struct EntryDoors {
   KeyLines Keys() const { return {keyring, environment, files, on_key_made}; }
 };
 
-struct NoWayIn {
+struct NoAccess {
   Error error;
   bool no_key = false;  // it is for lack of one
 };
 
 // Made and published only now that the plan is approved.
-std::optional<NoWayIn> PrepareToEnter(const EntryDoors& doors, Plan* plan);
+std::optional<NoAccess> PrepareAccess(const AccessDoors& doors, Plan* plan);
 
 // For an apply that has nothing to do: if OS Login was turned on since the last one, the state
 // still needs the user name. The caller shows an error as a remark.
-Result<void> NameOsLoginUsers(const EntryDoors& doors, Plan* plan);
+Result<void> NameOsLoginUsers(const AccessDoors& doors, Plan* plan);
 
 }  // namespace podctl

@@ -1,4 +1,4 @@
-#include "plans/session/takeover.h"
+#include "plans/session/adoption.h"
 
 #include <algorithm>
 #include <map>
@@ -74,7 +74,7 @@ std::vector<std::string> Differences(const PodSpec& pod, const Found& found,
   return paths;
 }
 
-std::optional<KnownAs> FindKnown(const State& state, const Found& found) {
+std::optional<ManagedAs> FindManaged(const State& state, const Found& found) {
   for (const auto& [address, record] : Pods(state)) {
     const bool is_deposed =
         record.project == found.name.project && record.zone == found.name.zone &&
@@ -85,7 +85,7 @@ std::optional<KnownAs> FindKnown(const State& state, const Found& found) {
         NameOf(record) == found.name ||
         (record.zone == found.name.zone && record.current.locator == found.name.node &&
          !record.uid().empty() && record.uid() == NodeUid(found.node));
-    if (is_same || is_deposed) return KnownAs{address, is_deposed};
+    if (is_same || is_deposed) return ManagedAs{address, is_deposed};
   }
   return std::nullopt;
 }
@@ -108,8 +108,8 @@ ReferenceLookup NodesOf(const State& state, Provider& provider, std::stop_token 
   };
 }
 
-Result<void> TakeFound(const PlanDoors& doors, Provider& provider, Clock& clock, const Found& found,
-                       PodSpec* pod, StateEdit* edit) {
+Result<void> AdoptFound(const PlanDoors& doors, Provider& provider, Clock& clock,
+                        const Found& found, PodSpec* pod, StateEdit* edit) {
   State& state = edit->state();
   if (pod->publish_ssh_key) {
     const auto own = doors.entry.Keys().For(pod->ssh, false);

@@ -38,11 +38,11 @@ std::vector<std::string> Differences(const PodSpec& pod, const Found& found,
                                      const ReferenceLookup& lookup);
 
 // Who has it in the state.
-struct KnownAs {
+struct ManagedAs {
   Address address;
   bool deposed = false;  // it was replaced, and the next apply deletes it
 };
-std::optional<KnownAs> FindKnown(const State& state, const Found& found);
+std::optional<ManagedAs> FindManaged(const State& state, const Found& found);
 // The lineage that its label names, if it is another than that of `state`: podctl made it with that
 // other state. "" for none.
 std::string OtherLineage(const State& state, const Found& found);
@@ -51,7 +51,7 @@ std::string OtherLineage(const State& state, const Found& found);
 ReferenceLookup NodesOf(const State& state, Provider& provider, std::stop_token stop);
 
 // Puts it into the state as `pod`, which gets the keys of who runs podctl, and saves that.
-Result<void> TakeFound(const PlanDoors& doors, Provider& provider, Clock& clock, const Found& found,
-                       PodSpec* pod, StateEdit* edit);
+Result<void> AdoptFound(const PlanDoors& doors, Provider& provider, Clock& clock,
+                        const Found& found, PodSpec* pod, StateEdit* edit);
 
 }  // namespace podctl

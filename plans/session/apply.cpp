@@ -41,8 +41,8 @@ ApplyEnd Apply(const ApplyDoors& doors, const ExecuteOptions& options, ApplyList
   if (run->plan.Empty()) return SaveOnly(doors, listener, run);
   if (!listener.Approve(*run)) return {.how = ApplyEnd::How::kDeclined};
   if (run->plan.mode == PlanMode::kNormal) {
-    if (auto why = PrepareToEnter(doors.entry, &run->plan)) {
-      return {.how = ApplyEnd::How::kNoWayIn, .no_way_in = std::move(why)};
+    if (auto why = PrepareAccess(doors.entry, &run->plan)) {
+      return {.how = ApplyEnd::How::kNoAccess, .no_access = std::move(why)};
     }
   }
   ApplyEnd end{.result = Execute(doors, options, run->plan, listener.OnBegin(), run)};

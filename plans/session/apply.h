@@ -6,7 +6,7 @@
 #include <stop_token>
 
 #include "plans/engine/executor.h"
-#include "plans/session/entry.h"
+#include "plans/session/access.h"
 #include "plans/session/plan.h"
 #include "providers/bootstrap/step_runner.h"
 #include "providers/os/clock.h"
@@ -14,7 +14,7 @@
 namespace podctl {
 
 struct ApplyDoors {
-  EntryDoors entry;
+  AccessDoors entry;
   StepRunner& steps;
   Clock& clock;
   Random& random;
@@ -37,11 +37,11 @@ struct ApplyEnd {
   enum class How {
     kNothing,   // there was nothing to do; what an earlier run left is settled and saved
     kDeclined,  // by the listener
-    kNoWayIn,   // `no_way_in` says why
+    kNoAccess,  // `no_access` says why
     kDone,
   };
   How how = How::kDone;
-  std::optional<NoWayIn> no_way_in = {};
+  std::optional<NoAccess> no_access = {};
   ExecuteResult result = {};
 };
 

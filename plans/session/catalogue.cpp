@@ -1,4 +1,4 @@
-#include "plans/session/offer.h"
+#include "plans/session/catalogue.h"
 
 #include <algorithm>
 
@@ -13,9 +13,9 @@ bool IsOutOfReach(const Error& error) {
 
 }  // namespace
 
-Result<TypesOffer> OfferedTypes(const Result<ZoneOffer*>& door, const OfferPlace& place,
-                                const std::stop_token& stop) {
-  TypesOffer known{gcp::BuiltInTypes(place.zone)};
+Result<TypeCatalogue> AvailableTypes(const Result<ZoneCatalogue*>& door,
+                                     const CataloguePlace& place, const std::stop_token& stop) {
+  TypeCatalogue known{gcp::BuiltInTypes(place.zone)};
   if (place.zone.empty()) return known;
   if (place.project.empty()) {
     known.unasked = MakeError(ErrorCode::kInvalidArgument, "no project is set (--project)");
@@ -23,15 +23,16 @@ Result<TypesOffer> OfferedTypes(const Result<ZoneOffer*>& door, const OfferPlace
   }
   if (!door) return door.error();
   auto listed = (*door)->ListAcceleratorTypes(place.project, place.zone, stop);
-  if (listed) return TypesOffer{gcp::JoinTypes(*listed), true};
+  if (listed) return TypeCatalogue{gcp::JoinTypes(*listed), true};
   if (!IsOutOfReach(listed.error())) return listed.error();
   known.unasked = listed.error();
   return known;
 }
 
-Result<std::vector<std::string>> OfferedVersions(ZoneOffer& offer, const OfferPlace& place,
-                                                 const std::stop_token& stop) {
-  auto listed = offer.ListRuntimeVersions(place.project, place.zone, stop);
+Result<std::vector<std::string>> AvailableVersions(ZoneCatalogue& catalogue,
+                                                   const CataloguePlace& place,
+                                                   const std::stop_token& stop) {
+  auto listed = catalogue.ListRuntimeVersions(place.project, place.zone, stop);
   if (!listed) return listed.error();
   std::vector<std::string> versions;
   for (const Value& each : *listed) {

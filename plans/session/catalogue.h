@@ -8,27 +8,28 @@
 #include <vector>
 
 #include "providers/base/error.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 #include "providers/provider.h"
 
 namespace podctl {
 
-struct OfferPlace {
+struct CataloguePlace {
   std::string project;
   std::string zone;
 };
 
-struct TypesOffer {
-  std::vector<gcp::OfferedType> types;
+struct TypeCatalogue {
+  std::vector<gcp::AvailableType> types;
   bool from_service = false;
   std::optional<Error> unasked = {};  // why the service was not, of whom something was wanted
 };
 // An error: the service has answered, and refuses. `door` holds why there is none.
-Result<TypesOffer> OfferedTypes(const Result<ZoneOffer*>& door, const OfferPlace& place,
-                                const std::stop_token& stop);
+Result<TypeCatalogue> AvailableTypes(const Result<ZoneCatalogue*>& door,
+                                     const CataloguePlace& place, const std::stop_token& stop);
 
 // Sorted; only the service knows them.
-Result<std::vector<std::string>> OfferedVersions(ZoneOffer& offer, const OfferPlace& place,
-                                                 const std::stop_token& stop);
+Result<std::vector<std::string>> AvailableVersions(ZoneCatalogue& catalogue,
+                                                   const CataloguePlace& place,
+                                                   const std::stop_token& stop);
 
 }  // namespace podctl

@@ -71,11 +71,11 @@ bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteRes
                   const std::string& owner, DueJobsListener& listener) {
   const std::stop_token& stop = doors.stops.drain;
   const DetachHooks hooks{
-      .on_news = [&](const PrepareNews& news) { listener.OnNews(news); },
+      .on_event = [&](const PrepareEvent& news) { listener.OnPrepareEvent(news); },
       .on_start = [&](const DetachedStart& start,
-                      const StartNews& news) { listener.OnStart(start, news); }};
-  RunWishes wishes;
-  wishes.owner = owner;
+                      const StartEvent& news) { listener.OnStart(start, news); }};
+  RunRequest request;
+  request.owner = owner;
   bool all = true;
   for (const DueJob& due : JobsDue(run.spec, run.plan, result)) {
     if (stop.stop_requested()) return false;
@@ -88,7 +88,7 @@ bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteRes
     }
     PodByName pod(doors.pods, job.pod);
     const DetachReport done =
-        DetachJob({rounds, doors.files, doors.random, pod}, run.spec, job, wishes, hooks);
+        DetachJob({rounds, doors.files, doors.random, pod}, run.spec, job, request, hooks);
     if (done.report.Whole() && !stop.stop_requested()) {
       listener.OnStarted(job);
     } else {

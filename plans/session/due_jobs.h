@@ -22,7 +22,7 @@ struct DueJobDoors {
   ssh::Transport& transport;
   FileSystem& files;
   Random& random;
-  Stops stops;
+  StopTokens stops;
 };
 
 class DueJobsListener {
@@ -30,8 +30,8 @@ class DueJobsListener {
   virtual ~DueJobsListener() = default;
   // Who sees the workers of the pod with this address being asked.
   virtual std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) = 0;
-  virtual void OnNews(const PrepareNews& news) = 0;
-  virtual void OnStart(const DetachedStart& start, const StartNews& news) = 0;
+  virtual void OnPrepareEvent(const PrepareEvent& news) = 0;
+  virtual void OnStart(const DetachedStart& start, const StartEvent& news) = 0;
   // How it ended for a job.
   virtual void OnRunsAlready(const JobSpec& job) = 0;
   virtual void OnStarted(const JobSpec& job) = 0;

@@ -12,9 +12,9 @@
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
+#include "plans/session/adoption.h"
 #include "plans/session/spec_target.h"
 #include "plans/session/state_edit.h"
-#include "plans/session/takeover.h"
 #include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
 #include "state/thing_name.h"
@@ -50,14 +50,14 @@ std::string NodesLike(Provider& provider, const NodeName& name, const std::stop_
 // One import, step by step. Each step returns false where it failed, and why stands in `none_`.
 class Importer {
  public:
-  Importer(const PlanDoors& doors, Clock& clock, Random& random, const ImportWishes& wishes,
+  Importer(const PlanDoors& doors, Clock& clock, Random& random, const ImportRequest& request,
            PlanListener& listener)
       : doors_(doors),
         clock_(clock),
         random_(random),
-        wishes_(wishes),
+        request_(request),
         listener_(listener),
-        target_(doors.entry, wishes.load, wishes.write_spec) {}
+        target_(doors.entry, request.load, request.write_spec) {}
 
   std::variant<Imported, NoImport> Run() {
     const bool done = ReadAddress() && ReadSpec() && OpenState() && FindNode() && CheckNode() &&
@@ -89,14 +89,14 @@ class Importer {
   }
 
   bool ReadAddress() {
-    const std::string& text = wishes_.address;
+    const std::string& text = request_.address;
     if (auto address = ReadPodAddress(text)) {
       address_ = *std::move(address);
       return true;
     }
     std::string hint = "the address of a pod, such as `pod.research`";
     if (IsThingName(text)) hint = fmt::format("did you mean `pod.{}`?", text);
-    const auto second = ParseAddress(wishes_.id);
+    const auto second = ParseAddress(request_.id);
     if (second && second->kind == kPodKind) hint = "the address comes first, then the node's id";
     return Fail(MakeError(ErrorCode::kInvalidArgument,
                           fmt::format("`{}` is no address of a pod", text), hint));
@@ -112,17 +112,17 @@ class Importer {
     pod_ = *known;
     if (target_.file().empty()) return true;
     return Fail(MakeError(ErrorCode::kAlreadyExists,
-                          fmt::format("{} is in the spec already, in {}:{}", wishes_.address,
+                          fmt::format("{} is in the spec already, in {}:{}", request_.address,
                                       known->place.file, known->place.line),
                           "leave out --write-spec"));
   }
 
   bool OpenState() {
-    if (const auto free = target_.CheckFree(wishes_.state.For(target_.spec())); !free) {
+    if (const auto free = target_.CheckFree(request_.state.For(target_.spec())); !free) {
       return Fail(free.error());
     }
-    edit_.emplace(doors_.open_store(wishes_.state.For(target_.spec())), random_);
-    const auto note = edit_->Lock(wishes_.lock, doors_.stop);
+    edit_.emplace(doors_.open_store(request_.state.For(target_.spec())), random_);
+    const auto note = edit_->Lock(request_.lock, doors_.stop);
     if (!note) return Fail(note.error());
     if (!note->empty()) listener_.OnTakeover(*note);
     if (auto loaded = edit_->Load(); !loaded) return Fail(loaded.error());
@@ -130,10 +130,10 @@ class Importer {
     // Who printed its spec the first time may want it in a file after all.
     if (!known_ || !target_.file().empty()) return true;
     return Fail(MakeError(ErrorCode::kAlreadyExists,
-                          fmt::format("{} is in the state already", wishes_.address),
+                          fmt::format("{} is in the state already", request_.address),
                           fmt::format("add `--write-spec FILE` to write its spec, import under "
                                       "another address, or `podctl state rm {}` first",
-                                      ShellQuote(wishes_.address))));
+                                      ShellQuote(request_.address))));
   }
 
   bool FindNode() {
@@ -141,7 +141,7 @@ class Importer {
     provider_ = *doors_.provider;
     NodeName otherwise{target_.spec().project, target_.spec().zone, ""};
     if (pod_) otherwise = NameOf(*pod_);
-    auto name = NodeNameFromId(wishes_.id, otherwise);
+    auto name = NodeNameFromId(request_.id, otherwise);
     if (!name) return Fail(name.error());
     name_ = *name;
     auto node = ReadNode();
@@ -159,7 +159,7 @@ class Importer {
     return Fail(error);
   }
 
-  Provider& Cloud() const { return provider_->Speaking(version_); }
+  Provider& Cloud() const { return provider_->InVersion(version_); }
 
   // In the version that shows all there is. Not everybody may speak it.
   Result<Value> ReadNode() {
@@ -227,7 +227,7 @@ class Importer {
 
   bool CheckNode() {
     const State& state = edit_->state();
-    const auto known = FindKnown(state, found_);
+    const auto known = FindManaged(state, found_);
     const bool is_ours = known && known->address == address_ && !known->deposed;
     if (known_ && !is_ours) {
       return Fail(MakeError(ErrorCode::kAlreadyExists,
@@ -241,7 +241,7 @@ class Importer {
           known->deposed
               ? "it was replaced, and the next apply deletes it"
               : fmt::format("`podctl state mv {} {}` renames it", ShellQuote(known->address.Text()),
-                            ShellQuote(wishes_.address))));
+                            ShellQuote(request_.address))));
     }
     // The node to come bears that label, too, and by it alone could not be told from another's.
     if (found_.waits && !OtherLineage(state, found_).empty()) {
@@ -301,7 +301,7 @@ class Importer {
 
   bool Take() {
     if (known_) return true;
-    const auto saved = TakeFound(doors_, *provider_, clock_, found_, &*pod_, &*edit_);
+    const auto saved = AdoptFound(doors_, *provider_, clock_, found_, &*pod_, &*edit_);
     if (saved) return true;
     none_.warnings = edit_->TakeWarnings();
     return Fail(saved.error(), saved.error().code == ErrorCode::kCancelled ? "" : kNotSaved);
@@ -310,7 +310,7 @@ class Importer {
   const PlanDoors& doors_;
   Clock& clock_;
   Random& random_;
-  const ImportWishes& wishes_;
+  const ImportRequest& request_;
   PlanListener& listener_;
   SpecTarget target_;
   Address address_;
@@ -331,8 +331,8 @@ class Importer {
 }  // namespace
 
 std::variant<Imported, NoImport> Import(const PlanDoors& doors, Clock& clock, Random& random,
-                                        const ImportWishes& wishes, PlanListener& listener) {
-  return Importer(doors, clock, random, wishes, listener).Run();
+                                        const ImportRequest& request, PlanListener& listener) {
+  return Importer(doors, clock, random, request, listener).Run();
 }
 
 }  // namespace podctl

@@ -22,7 +22,7 @@ struct ImportOptions {
   std::string write_spec;  // a file; empty: none
 };
 
-struct ImportWishes : ImportOptions {
+struct ImportRequest : ImportOptions {
   LoadOptions load;
   StateChoice state;
   LockRequest lock;
@@ -54,6 +54,6 @@ struct NoImport {
 
 // The listener hears of problems of the spec, too.
 std::variant<Imported, NoImport> Import(const PlanDoors& doors, Clock& clock, Random& random,
-                                        const ImportWishes& wishes, PlanListener& listener);
+                                        const ImportRequest& request, PlanListener& listener);
 
 }  // namespace podctl

@@ -64,11 +64,11 @@ class Inventory {
   }
   const std::string& blind() const { return blind_; }
   std::vector<Found> found;
-  std::vector<LeftAlone> left;
+  std::vector<NotImported> left;
 
  private:
   Result<void> ReadIn(ApiVersion version) {
-    Provider& cloud = provider_.Speaking(version);
+    Provider& cloud = provider_.InVersion(version);
     auto nodes = cloud.ListNodes(project_, zone_, stop_);
     if (!nodes) return nodes.error();
     std::vector<Value> requests;
@@ -219,14 +219,14 @@ class Namer {
 // `none_`.
 class AllImporter {
  public:
-  AllImporter(const PlanDoors& doors, Clock& clock, Random& random, const ImportAllWishes& wishes,
+  AllImporter(const PlanDoors& doors, Clock& clock, Random& random, const ImportAllRequest& request,
               ImportListener& listener)
       : doors_(doors),
         clock_(clock),
         random_(random),
-        wishes_(wishes),
+        request_(request),
         listener_(listener),
-        target_(doors.entry, wishes.load, wishes.write_spec) {}
+        target_(doors.entry, request.load, request.write_spec) {}
 
   std::variant<ImportedAll, NoImport> Run() {
     if (!ReadSpec() || !OpenState() || !Survey() || !WriteDrafts()) return std::move(none_);
@@ -255,7 +255,7 @@ class AllImporter {
     }
     ImportSurvey& survey = all_.survey;
     survey.project = target_.spec().project;
-    survey.zone = wishes_.zone.empty() ? target_.spec().zone : wishes_.zone;
+    survey.zone = request_.zone.empty() ? target_.spec().zone : request_.zone;
     if (!survey.project.empty() && !survey.zone.empty()) return true;
     const char* what = survey.project.empty() ? "project" : "zone";
     return Fail(MakeError(
@@ -265,11 +265,11 @@ class AllImporter {
   }
 
   bool OpenState() {
-    if (const auto free = target_.CheckFree(wishes_.state.For(target_.spec())); !free) {
+    if (const auto free = target_.CheckFree(request_.state.For(target_.spec())); !free) {
       return Fail(free.error());
     }
-    edit_.emplace(doors_.open_store(wishes_.state.For(target_.spec())), random_);
-    const auto note = edit_->Lock(wishes_.lock, doors_.stop);
+    edit_.emplace(doors_.open_store(request_.state.For(target_.spec())), random_);
+    const auto note = edit_->Lock(request_.lock, doors_.stop);
     if (!note) return Fail(note.error());
     if (!note->empty()) listener_.OnTakeover(*note);
     const auto loaded = edit_->Load();
@@ -287,14 +287,14 @@ class AllImporter {
     Namer namer(inventory.found, target_.spec(), edit_->state());
     for (Found& found : inventory.found) Sort(std::move(found), namer);
     std::sort(survey.left.begin(), survey.left.end(),
-              [](const LeftAlone& a, const LeftAlone& b) { return a.resource < b.resource; });
+              [](const NotImported& a, const NotImported& b) { return a.resource < b.resource; });
     return true;
   }
 
   // Among the candidates, those that are left alone, or those that are known.
   void Sort(Found found, Namer& namer) {
     ImportSurvey& survey = all_.survey;
-    const auto known = FindKnown(edit_->state(), found);
+    const auto known = FindManaged(edit_->state(), found);
     const PodSpec* declared = Declaring(found, known);
     if (known && (known->deposed || declared != nullptr)) {
       ++survey.known;
@@ -314,7 +314,7 @@ class AllImporter {
   }
 
   // The pod of the spec that is meant by it; nullptr: none.
-  const PodSpec* Declaring(const Found& found, const std::optional<KnownAs>& known) const {
+  const PodSpec* Declaring(const Found& found, const std::optional<ManagedAs>& known) const {
     if (known) return FindDeclaredPod(target_.spec(), known->address.name);
     for (const PodSpec* pod : DeclaredPods(target_.spec())) {
       // One whose name the state has is that other one.
@@ -446,7 +446,7 @@ class AllImporter {
         const auto saved =
             doors_.stop.stop_requested()
                 ? Result<void>(MakeError(ErrorCode::kCancelled, "interrupted"))
-                : TakeFound(doors_, *provider_, clock_, candidate.found, &pod, &*edit_);
+                : AdoptFound(doors_, *provider_, clock_, candidate.found, &pod, &*edit_);
         if (!saved) {
           all_.error = saved.error();
           if (saved.error().code != ErrorCode::kCancelled) all_.summary = kNotSaved;
@@ -478,7 +478,7 @@ class AllImporter {
   const PlanDoors& doors_;
   Clock& clock_;
   Random& random_;
-  const ImportAllWishes& wishes_;
+  const ImportAllRequest& request_;
   ImportListener& listener_;
   SpecTarget target_;
   std::optional<StateEdit> edit_;
@@ -493,9 +493,9 @@ class AllImporter {
 }  // namespace
 
 std::variant<ImportedAll, NoImport> ImportAll(const PlanDoors& doors, Clock& clock, Random& random,
-                                              const ImportAllWishes& wishes,
+                                              const ImportAllRequest& request,
                                               ImportListener& listener) {
-  return AllImporter(doors, clock, random, wishes, listener).Run();
+  return AllImporter(doors, clock, random, request, listener).Run();
 }
 
 }  // namespace podctl

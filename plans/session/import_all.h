@@ -8,13 +8,13 @@
 #include <variant>
 #include <vector>
 
+#include "plans/session/adoption.h"
 #include "plans/session/import.h"
 #include "plans/session/plan.h"
-#include "plans/session/takeover.h"
 
 namespace podctl {
 
-struct ImportAllWishes {
+struct ImportAllRequest {
   std::string zone;        // "-": all of the project (AIP-159); empty: the spec's
   std::string write_spec;  // a file; empty: none
   LoadOptions load;
@@ -31,7 +31,7 @@ struct Candidate {
 };
 
 // What is not, and why.
-struct LeftAlone {
+struct NotImported {
   std::string resource;  // its name in the API
   std::string why;       // "it is being deleted"
 };
@@ -40,7 +40,7 @@ struct ImportSurvey {
   std::string project;
   std::string zone;  // "-": all
   std::vector<Candidate> candidates;
-  std::vector<LeftAlone> left;
+  std::vector<NotImported> left;
   std::size_t known = 0;  // that the state and the spec have: nothing is to be done
   std::string blind;      // why it was not read in the version that shows all
 };
@@ -69,7 +69,7 @@ struct ImportedAll {
 // no node is in the state only, and another run goes on where it ended. Where the spec is printed,
 // another run prints it with those that are in the state already.
 std::variant<ImportedAll, NoImport> ImportAll(const PlanDoors& doors, Clock& clock, Random& random,
-                                              const ImportAllWishes& wishes,
+                                              const ImportAllRequest& request,
                                               ImportListener& listener);
 
 }  // namespace podctl

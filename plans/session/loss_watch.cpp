@@ -40,11 +40,11 @@ class LossListener final : public ssh::Observer {
     watch_.Trouble();
   }
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
-    observer_.OnResult(job, Told(result));
+    observer_.OnResult(job, Described(result));
   }
 
   // As it is to be told.
-  ssh::WorkerResult Told(ssh::WorkerResult result) const {
+  ssh::WorkerResult Described(ssh::WorkerResult result) const {
     const bool given_up =
         result.outcome == ssh::Outcome::kCancelled && !result.asked && !asked_.stop_requested();
     if (!given_up && result.outcome != ssh::Outcome::kUnreachable) return result;
@@ -102,7 +102,7 @@ std::vector<ssh::WorkerResult> LossAwareTransport::Run(const std::vector<ssh::Jo
   if (jobs.empty()) return transport_.Run(jobs, limits, observer, std::move(stop));
   LossListener listener(pods_, jobs.front().worker.pod, observer, stop);
   auto results = transport_.Run(jobs, limits, listener, listener.stop());
-  for (ssh::WorkerResult& result : results) result = listener.Told(std::move(result));
+  for (ssh::WorkerResult& result : results) result = listener.Described(std::move(result));
   return results;
 }
 

@@ -34,7 +34,7 @@ std::optional<bool> SaidByNode(const PodSpec& pod, const Observation& observatio
 }  // namespace
 
 Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& observation,
-                        bool will_enter, Spec* spec) {
+                        bool will_log_in, Spec* spec) {
   for (PodSpec* each : EditPods(spec)) {
     PodSpec& pod = *each;
     std::optional<bool> on = SaidBySpec(pod);
@@ -45,15 +45,15 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
       on = has_record && record->ssh.os_login_user.has_value();
     }
     // A plan that makes no pod needs no word of the project: what held at the last apply will do.
-    if (!on && has_record && !will_enter) on = record->ssh.os_login_user.has_value();
+    if (!on && has_record && !will_log_in) on = record->ssh.os_login_user.has_value();
     if (!on) on = login.IsOnIn(pod.project);
     if (!*on) continue;
     auto user = login.User(pod.project, pod.ssh.identity_file, false);
     const bool nobody = user && user->empty() && !pod.publish_ssh_key;
-    if (will_enter && nobody) user = login.NoUser(pod.project);
+    if (will_log_in && nobody) user = login.NoUser(pod.project);
     if (user) {
       pod.ssh.os_login_user = *user;
-    } else if (will_enter && pod.ssh.user.empty()) {
+    } else if (will_log_in && pod.ssh.user.empty()) {
       Error error = user.error();
       error.message = fmt::format("pod {} is entered by OS Login: {}", pod.name, error.message);
       return error;
@@ -64,7 +64,7 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
   return {};
 }
 
-Result<void> EnterPlanned(OsLogin& login, Plan* plan) {
+Result<void> LogInForPlan(OsLogin& login, Plan* plan) {
   for (Change& change : plan->changes) {
     const PodChange* pod = AsPod(change);
     if (pod == nullptr || !pod->wanted.ssh.os_login_user) continue;
@@ -80,12 +80,12 @@ Result<void> EnterPlanned(OsLogin& login, Plan* plan) {
   return {};
 }
 
-std::optional<NotAsMyself> EnterAsMyself(OsLogin& login, PodRecord* record) {
+std::optional<NotAsCaller> LogInAsCaller(OsLogin& login, PodRecord* record) {
   if (!record->ssh.os_login_user || !record->ssh.user.empty()) return std::nullopt;
   auto user = login.User(record->project, record->ssh.identity_file,
                          !record->ssh.withhold_key.value_or(false));
-  if (!user) return NotAsMyself{user.error(), false, *record->ssh.os_login_user};
-  if (user->empty()) return NotAsMyself{login.NoUser(record->project), true, ""};
+  if (!user) return NotAsCaller{user.error(), false, *record->ssh.os_login_user};
+  if (user->empty()) return NotAsCaller{login.NoUser(record->project), true, ""};
   record->ssh.os_login_user = *user;
   return std::nullopt;
 }

@@ -38,23 +38,23 @@ class OsLogin {
 // Which pods are entered by OS Login, by what their spec, their node, or their project says, in
 // this order; these get the user name into `ssh`, and no `ssh-keys`. `known` tells the rest: pods
 // of which nobody asks. Nothing is changed, and a name that is not there yet stays empty. With
-// `will_enter` the project is asked although the state knows, and it is an error that nobody can be
-// let in.
+// `will_log_in` the project is asked although the state knows, and it is an error that nobody can
+// be let in.
 Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& observation,
-                        bool will_enter, Spec* spec);
+                        bool will_log_in, Spec* spec);
 
 // For the pods of a plan that is about to be applied, and knows which these are: the name of
 // whoever applies it. What is missing in the profile is put there.
-Result<void> EnterPlanned(OsLogin& login, Plan* plan);
+Result<void> LogInForPlan(OsLogin& login, Plan* plan);
 
 // For a pod whose record says that OS Login decides: the name of whoever runs podctl now. Where
 // there is none, the one that was noted stands.
-struct NotAsMyself {
+struct NotAsCaller {
   Error why;
   bool asked = false;   // and there is no name; else nobody could be asked
   std::string instead;  // empty: the local user
 };
-std::optional<NotAsMyself> EnterAsMyself(OsLogin& login, PodRecord* record);
+std::optional<NotAsCaller> LogInAsCaller(OsLogin& login, PodRecord* record);
 
 // ---- OS Login as Google has it: Compute Engine tells where it is on, the OS Login API as whom it
 // lets in. Each question is asked once in a run.

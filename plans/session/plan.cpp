@@ -12,8 +12,8 @@
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/route.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/way_in.h"
 #include "plans/session/history_hint.h"
 #include "plans/session/secrets.h"
 #include "plans/spec/source_file.h"
@@ -44,10 +44,10 @@ std::set<ZoneName> ZonesOf(const Spec& spec) {
 
 // The state, read on a thread of its own while the spec is: of thousands of pods each takes a
 // while. Where it lies is a guess until the spec is read, so what was read may be of no use.
-class StateAhead {
+class StatePrefetch {
  public:
   // `listing`, which may be null, begins with the zones of the state. It must outlive this.
-  StateAhead(const PlanDoors& doors, std::string path, ListAhead* listing)
+  StatePrefetch(const PlanDoors& doors, std::string path, ListPrefetch* listing)
       : path_(std::move(path)), store_(doors.open_store(path_)) {
     snapshot_ = std::async(std::launch::async, [this, listing] {
       holder_ = store_->Holder();  // before it is read: what he begins later is not in it
@@ -145,43 +145,43 @@ namespace {
 
 // To destroy all that a state has needs no spec, as in terraform: where none is named and none is
 // there, beside a state that is.
-bool NeedsNoSpec(FileSystem& files, const PlanWishes& wishes) {
+bool NeedsNoSpec(FileSystem& files, const PlanRequest& request) {
   const auto is_there = [&](const std::string& path) { return files.Stat(path).has_value(); };
-  return wishes.plan.mode == PlanMode::kDestroy && wishes.load.paths.empty() &&
-         !is_there("podctl.yaml") && is_there(wishes.state.likely);
+  return request.plan.mode == PlanMode::kDestroy && request.load.paths.empty() &&
+         !is_there("podctl.yaml") && is_there(request.state.likely);
 }
 
 // Spec, lock and state. What can be listed is begun on the way.
-std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
-                              PlanListener& listener, std::optional<ListAhead>* listing,
+std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanRequest& request,
+                              PlanListener& listener, std::optional<ListPrefetch>* listing,
                               PlanRun* run) {
   // What is to be changed is read when the lock is held, and not before.
-  std::optional<StateAhead> ahead;
-  if (!wishes.lock) {
+  std::optional<StatePrefetch> prefetch;
+  if (!request.lock) {
     // Without a provider the state is read all the same; why there is none is told below.
-    if (doors.provider && wishes.plan.refresh) listing->emplace(**doors.provider, doors.stop);
-    ahead.emplace(doors, wishes.state.likely, *listing ? &**listing : nullptr);
+    if (doors.provider && request.plan.refresh) listing->emplace(**doors.provider, doors.stop);
+    prefetch.emplace(doors, request.state.likely, *listing ? &**listing : nullptr);
   }
   Diagnostics read;
-  if (!NeedsNoSpec(doors.entry.files, wishes)) {
-    run->spec = LoadSpec(wishes.load, doors.entry.files, doors.entry.environment, read);
+  if (!NeedsNoSpec(doors.entry.files, request)) {
+    run->spec = LoadSpec(request.load, doors.entry.files, doors.entry.environment, read);
   }
   if (read.has_errors()) return NoPlan{.why = NoPlan::Why::kSpec, .problems = std::move(read)};
   listener.OnSpec(read);
-  const std::string path = wishes.state.For(run->spec);
-  if (wishes.plan.mode == PlanMode::kDestroy) run->spec.declared.clear();
-  if (wishes.lock) {
+  const std::string path = request.state.For(run->spec);
+  if (request.plan.mode == PlanMode::kDestroy) run->spec.declared.clear();
+  if (request.lock) {
     run->store = doors.open_store(path);
-    if (auto none = TakeLock(*wishes.lock, doors.stop, listener, run)) return none;
+    if (auto none = TakeLock(*request.lock, doors.stop, listener, run)) return none;
   }
   if (!doors.provider) return NoPlan{.why = NoPlan::Why::kUsage, .error = doors.provider.error()};
   run->provider = *doors.provider;
   // Not before the lock is held: what is listed must not be changed by another run.
   if (!*listing) listing->emplace(*run->provider, doors.stop);
-  if (wishes.plan.refresh) (*listing)->Begin(ZonesOf(run->spec));
+  if (request.plan.refresh) (*listing)->Begin(ZonesOf(run->spec));
   Result<Snapshot> stored = Snapshot{};
-  if (ahead) {
-    stored = ahead->Take(doors, path, run);
+  if (prefetch) {
+    stored = prefetch->Take(doors, path, run);
   } else {
     stored = run->store->Load();
   }
@@ -192,19 +192,20 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
 }
 
 // A new version of a secret is a change. Of what only takes drift into the state, no value counts.
-std::optional<NoPlan> TakeSecrets(const PlanDoors& doors, const PlanWishes& wishes, PlanRun* run) {
-  if (wishes.plan.mode == PlanMode::kRefreshOnly) return std::nullopt;
+std::optional<NoPlan> TakeSecrets(const PlanDoors& doors, const PlanRequest& request,
+                                  PlanRun* run) {
+  if (request.plan.mode == PlanMode::kRefreshOnly) return std::nullopt;
   const std::set<std::string> names = SecretsOf(run->spec);
   if (names.empty()) return std::nullopt;
   if (!doors.secrets) return NoPlan{.why = NoPlan::Why::kUsage, .error = doors.secrets.error()};
-  const auto texts = ReadSecrets(**doors.secrets, names, wishes.parallelism, doors.stop);
+  const auto texts = ReadSecrets(**doors.secrets, names, request.parallelism, doors.stop);
   const Diagnostics problems = FillSecrets(texts, &run->spec);
   if (doors.stop.stop_requested()) return NoPlan{.why = NoPlan::Why::kInterrupted};
   // The spec is right: it may come right by itself.
   if (problems.has_errors()) {
     return NoPlan{.problems = WithSourceLines(doors.entry.files, problems)};
   }
-  if (!wishes.plan.refresh) {
+  if (!request.plan.refresh) {
     run->notes.push_back(
         fmt::format("Secret Manager was asked for {} all the same: what is wanted stands there.",
                     Plural(names.size(), "secret")));
@@ -234,7 +235,7 @@ void CountCompleted(const Begun& begun, PlanRun* run) {
   }
 }
 
-// Of a plan for whose pods a key is made when it is applied (entry.h).
+// Of a plan for whose pods a key is made when it is applied (access.h).
 std::optional<std::string> KeyNote(const Plan& plan) {
   for (const Change& change : plan.changes) {
     const PodChange* pod = AsPod(change);
@@ -249,32 +250,32 @@ std::optional<std::string> KeyNote(const Plan& plan) {
 
 }  // namespace
 
-std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWishes& wishes,
+std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequest& request,
                                           PlanListener& listener) {
   PlanRun run;
-  run.kinds = wishes.load.kinds.all;
-  std::optional<ListAhead> listing;
-  if (auto none = ReadAll(doors, wishes, listener, &listing, &run)) return *std::move(none);
-  if (auto none = TakeSecrets(doors, wishes, &run)) return *std::move(none);
+  run.kinds = request.load.kinds.all;
+  std::optional<ListPrefetch> listing;
+  if (auto none = ReadAll(doors, request, listener, &listing, &run)) return *std::move(none);
+  if (auto none = TakeSecrets(doors, request, &run)) return *std::move(none);
   FileSystem& files = doors.entry.files;
   KeyLines keys = doors.entry.Keys();
   PublishKeys(keys, &run.spec);
-  PlanOptions plan = wishes.plan;
-  plan.state_place = {wishes.state.For(run.spec), wishes.flags, ""};
+  PlanOptions plan = request.plan;
+  plan.state_place = {request.state.For(run.spec), request.flags, ""};
   if (run.at_work) plan.at_work = HolderWords(*run.at_work);
-  if (run.generation.none()) plan.state_place.kept = HistoryHint(*run.store, wishes.flags);
-  State known = wishes.keep_stored ? run.stored : TakeRecords(&run.stored);
+  if (run.generation.none()) plan.state_place.kept = HistoryHint(*run.store, request.flags);
+  State known = request.keep_stored ? run.stored : TakeRecords(&run.stored);
   plan.moved = MoveThings(run.spec, run.kinds, &known, run.problems);
   if (run.problems.has_errors()) return NoPlan{.problems = WithSourceLines(files, run.problems)};
-  auto observation = Observe({run.spec, known, plan.refresh, wishes.flags, &*listing}, run.kinds,
-                             *run.provider, wishes.parallelism, doors.stop);
+  auto observation = Observe({run.spec, known, plan.refresh, request.flags, &*listing}, run.kinds,
+                             *run.provider, request.parallelism, doors.stop);
   if (!observation && doors.stop.stop_requested()) {
     return NoPlan{.why = NoPlan::Why::kInterrupted};
   }
   if (!observation) return NoPlan{.error = observation.error()};
   run.observation = std::move(*observation);
   auto used =
-      UseOsLogin(*doors.entry.login(), known, run.observation, wishes.will_enter, &run.spec);
+      UseOsLogin(*doors.entry.login(), known, run.observation, request.will_log_in, &run.spec);
   if (!used) return NoPlan{.error = used.error()};
   const auto began = BegunPods(known);
   // A plan that takes drift into the state shows what the stored one does not say yet.
@@ -285,7 +286,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   // What was settled is that other run's business, and not taken up by this one.
   if (run.at_work) run.notes = {AtWorkNote(*run.at_work)};
   if (only_refreshes && plan.refresh) {
-    TakeRenewedKeys(*run.provider, wishes.parallelism, doors.stop, &run.settled, &run.notes);
+    TakeRenewedKeys(*run.provider, request.parallelism, doors.stop, &run.settled, &run.notes);
   }
   const State& base = only_refreshes ? known : run.settled;  // NOLINT(bugprone-use-after-move)
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.kinds, run.problems);

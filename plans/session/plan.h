@@ -12,7 +12,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/engine/planner.h"
-#include "plans/session/entry.h"
+#include "plans/session/access.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
@@ -33,7 +33,7 @@ struct StateChoice {
 };
 
 struct PlanDoors {
-  EntryDoors entry;
+  AccessDoors entry;
   Result<Provider*> provider;  // an error where the endpoint is none; told once the lock is held
   std::function<std::unique_ptr<StateStore>(const std::string& path)> open_store;
   std::stop_token stop;
@@ -45,14 +45,14 @@ struct LockRequest {
   LockWait wait;
 };
 
-struct PlanWishes {
+struct PlanRequest {
   LoadOptions load;
   StateChoice state;
   std::string flags;  // by which another command finds the same spec and state
   int parallelism = 10;
   PlanOptions plan;
   std::optional<LockRequest> lock;  // of who will change something
-  bool will_enter = false;          // the workers of what is planned, see UseOsLogin
+  bool will_log_in = false;         // the workers of what is planned, see UseOsLogin
   // The state as read is looked at afterwards. Else its records are not copied, which takes a while
   // when they are thousands; lineage, serial and key are kept.
   bool keep_stored = false;
@@ -105,7 +105,7 @@ struct NoPlan {
 };
 
 // What is said of the plan is left in `problems`.
-std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWishes& wishes,
+std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequest& request,
                                           PlanListener& listener);
 
 // Takes the lock for `run`, whose store is open. nullopt: it has it.

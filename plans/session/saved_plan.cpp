@@ -75,17 +75,17 @@ State PriorOf(const PlanRun& run) {
   return prior;
 }
 
-SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clock,
+SavedPlan MakeSavedPlan(const PlanRun& run, const SavePlanRequest& request, Clock& clock,
                         Random& random) {
   SavedPlan saved;
-  saved.podctl_version = wishes.version;
+  saved.podctl_version = request.version;
   saved.created_at = FormatTimestamp(clock.Now());
   saved.folder = CurrentFolder();
-  saved.state_path = wishes.state.For(run.spec);
-  saved.endpoint = WithoutSlash(wishes.endpoint);
+  saved.state_path = request.state.For(run.spec);
+  saved.endpoint = WithoutSlash(request.endpoint);
   // What a folder gave depends on more flags than are saved: then the files it gave are.
-  const bool by_flags = wishes.load.recursive || !wishes.load.var_files.empty();
-  saved.spec_paths = by_flags ? run.spec.files : wishes.load.paths;
+  const bool by_flags = request.load.recursive || !request.load.var_files.empty();
+  saved.spec_paths = by_flags ? run.spec.files : request.load.paths;
   saved.spec_digest = run.spec.digest;
   for (const auto& [name, value] : run.spec.variables) {
     if (value.sensitive) {
@@ -104,7 +104,7 @@ SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clo
     saved.prior = PriorOf(run);
   }
   const SecretKey key = KeyOf(saved, run.stored);
-  saved.stakes = TakeStakes(saved.plan, run.settled, run.observation, key, run.kinds);
+  saved.preconditions = TakePreconditions(saved.plan, run.settled, run.observation, key, run.kinds);
   saved.jobs = JobsAffected(run.spec, run.plan);
   HideSecrets(key, &saved.plan);
   return saved;
@@ -130,11 +130,11 @@ Result<void> CheckTarget(FileSystem& files, const std::string& path, const Known
 
 class SavedRun {
  public:
-  SavedRun(const PlanDoors& doors, const SavedWishes& wishes, PlanListener& listener)
-      : doors_(doors), files_(doors.entry.files), wishes_(wishes), listener_(listener) {}
+  SavedRun(const PlanDoors& doors, const SavedPlanRequest& request, PlanListener& listener)
+      : doors_(doors), files_(doors.entry.files), request_(request), listener_(listener) {}
 
   std::variant<PlanRun, NoPlan> Prepare() {
-    auto saved = ReadPlanFile(wishes_.file, files_, kinds_);
+    auto saved = ReadPlanFile(request_.file, files_, kinds_);
     if (!saved) return NoPlan{.error = saved.error()};
     saved_ = std::move(*saved);
     if (!CheckFlags()) return std::move(none_);
@@ -162,12 +162,12 @@ class SavedRun {
 
   // A saved plan was decided upon; nothing on the command line may change what it says.
   bool CheckFlags() {
-    if (!wishes_.foreign_flag.empty()) {
-      return Refuse(fmt::format("Can't use {} when applying a saved plan", wishes_.foreign_flag),
+    if (!request_.foreign_flag.empty()) {
+      return Refuse(fmt::format("Can't use {} when applying a saved plan", request_.foreign_flag),
                     "A saved plan holds what was decided when it was created. Give the flag to "
                     "`podctl plan --out FILE` instead.");
     }
-    for (const auto& [name, text] : wishes_.plan.load.vars) {
+    for (const auto& [name, text] : request_.plan.load.vars) {
       if (!CheckVariable(name, text)) return false;
     }
     return true;
@@ -196,7 +196,7 @@ class SavedRun {
     }
   }
   bool CheckEndpoint() {
-    const std::string now = WithoutSlash(wishes_.endpoint);
+    const std::string now = WithoutSlash(request_.endpoint);
     if (now == saved_.endpoint) return true;
     // Before it is shown: one that is none may hold a password or a key.
     if (!doors_.provider) return Fail(doors_.provider.error());
@@ -209,8 +209,8 @@ class SavedRun {
 
   bool LoadState() {
     run_.kinds = kinds_.all;
-    run_.store = doors_.open_store(StateOf(files_, wishes_.plan.state, saved_));
-    if (auto none = TakeLock(*wishes_.plan.lock, doors_.stop, listener_, &run_)) {
+    run_.store = doors_.open_store(StateOf(files_, request_.plan.state, saved_));
+    if (auto none = TakeLock(*request_.plan.lock, doors_.stop, listener_, &run_)) {
       none_ = *std::move(none);
       return false;
     }
@@ -257,7 +257,7 @@ class SavedRun {
 
   // The spec is needed for sensitive values only; where it is there and was edited, that is said.
   bool RestoreFromSpec() {
-    LoadOptions load = wishes_.plan.load;
+    LoadOptions load = request_.plan.load;
     if (load.paths.empty()) {
       load.paths = saved_.spec_paths;
       if (load.paths.empty() && !base_.empty()) load.paths = {"podctl.yaml"};
@@ -312,7 +312,7 @@ class SavedRun {
     }
     if (names.empty()) return true;
     if (!doors_.secrets) return Fail(doors_.secrets.error());
-    const auto texts = ReadSecrets(**doors_.secrets, names, wishes_.plan.parallelism, doors_.stop);
+    const auto texts = ReadSecrets(**doors_.secrets, names, request_.plan.parallelism, doors_.stop);
     for (const auto& [entry, reviewed] : wanted) {
       const Result<SecretValue>& value = texts.at(*reviewed->secret);
       if (!value) return RefuseSecret(*reviewed->secret, value.error());
@@ -347,9 +347,9 @@ class SavedRun {
       return RefuseStale(
           fmt::format("{}{} cannot be read any more: {}", kSecretMovedOn, shown, error.message));
     }
-    Error told = error;
-    told.message = fmt::format("the secret {} cannot be read: {}", shown, error.message);
-    return Fail(told);
+    Error reported = error;
+    reported.message = fmt::format("the secret {} cannot be read: {}", shown, error.message);
+    return Fail(reported);
   }
 
   void WarnOfEdit(bool jobs_withheld) {
@@ -388,14 +388,14 @@ class SavedRun {
     State base = saved_.prior.value_or(run_.stored);
     base.digest_key = run_.stored.digest_key;
     const Spec things = ThingsOfPlan();
-    auto observation = Observe({things, base, true, wishes_.plan.flags}, kinds_.all, *run_.provider,
-                               wishes_.plan.parallelism, doors_.stop);
+    auto observation = Observe({things, base, true, request_.plan.flags}, kinds_.all,
+                               *run_.provider, request_.plan.parallelism, doors_.stop);
     if (!observation) {
       if (doors_.stop.stop_requested()) none_.why = NoPlan::Why::kInterrupted;
       return Fail(observation.error());
     }
     const auto changed =
-        FindOtherwise(saved_.stakes, *observation, KeyOf(saved_, run_.stored), kinds_.all);
+        FindViolations(saved_.preconditions, *observation, KeyOf(saved_, run_.stored), kinds_.all);
     if (!changed.empty()) {
       return RefuseStale(
           "The given plan file can no longer be applied because what it acts on "
@@ -421,8 +421,8 @@ class SavedRun {
 
   const PlanDoors& doors_;
   FileSystem& files_;
-  const SavedWishes& wishes_;
-  const KnownKinds kinds_ = wishes_.plan.load.kinds;
+  const SavedPlanRequest& request_;
+  const KnownKinds kinds_ = request_.plan.load.kinds;
   PlanListener& listener_;
   NoPlan none_;
   SavedPlan saved_;
@@ -446,10 +446,10 @@ std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPla
 // With the state's key where there is a state; a plan of the first apply has none.
 constexpr std::string_view kTemporaryPlan = "temporary plan";
 
-Result<void> SavePlan(const PlanRun& run, const std::string& path, const SaveWishes& wishes,
+Result<void> SavePlan(const PlanRun& run, const std::string& path, const SavePlanRequest& request,
                       FileSystem& files, Clock& clock, Random& random) {
-  if (auto free = CheckTarget(files, path, wishes.load.kinds); !free) return free;
-  SavedPlan made = MakeSavedPlan(run, wishes, clock, random);
+  if (auto free = CheckTarget(files, path, request.load.kinds); !free) return free;
+  SavedPlan made = MakeSavedPlan(run, request, clock, random);
   const std::string key = made.prior ? run.stored.digest_key : std::string();
   RemoveTemporaries(files, path, kTemporaryPlan, {key, ""});
   const std::string temporary =
@@ -470,9 +470,10 @@ Result<Seal> CheckSeal(const SavedPlan& saved, StateStore& store) {
   return MakeError(ErrorCode::kStalePlan, kAltered, kNotSealed);
 }
 
-std::variant<PlanRun, NoPlan> PrepareSavedPlan(const PlanDoors& doors, const SavedWishes& wishes,
+std::variant<PlanRun, NoPlan> PrepareSavedPlan(const PlanDoors& doors,
+                                               const SavedPlanRequest& request,
                                                PlanListener& listener) {
-  return SavedRun(doors, wishes, listener).Prepare();
+  return SavedRun(doors, request, listener).Prepare();
 }
 
 }  // namespace podctl

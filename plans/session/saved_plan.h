@@ -12,7 +12,7 @@
 
 namespace podctl {
 
-struct SaveWishes {
+struct SavePlanRequest {
   LoadOptions load;  // by which the spec was read
   StateChoice state;
   std::string endpoint;  // of the API that was asked
@@ -20,7 +20,7 @@ struct SaveWishes {
 };
 
 // Keeps the plan in `path`, which is created or was a saved plan before.
-Result<void> SavePlan(const PlanRun& run, const std::string& path, const SaveWishes& wishes,
+Result<void> SavePlan(const PlanRun& run, const std::string& path, const SavePlanRequest& request,
                       FileSystem& files, Clock& clock, Random& random);
 
 // The state that its apply writes.
@@ -38,15 +38,16 @@ enum class Seal {
 };
 Result<Seal> CheckSeal(const SavedPlan& saved, StateStore& store);
 
-struct SavedWishes {
+struct SavedPlanRequest {
   std::string file;
   std::string foreign_flag;  // one that says what the plan says already; empty: there is none
   std::string endpoint;      // of the API that this run asks
-  PlanWishes plan;           // with a lock; what it wants of a plan does not matter
+  PlanRequest plan;          // with a lock; what it wants of a plan does not matter
 };
 
 // What speaks against it is an error under a summary. Of an edited spec the listener hears.
-std::variant<PlanRun, NoPlan> PrepareSavedPlan(const PlanDoors& doors, const SavedWishes& wishes,
+std::variant<PlanRun, NoPlan> PrepareSavedPlan(const PlanDoors& doors,
+                                               const SavedPlanRequest& request,
                                                PlanListener& listener);
 
 }  // namespace podctl

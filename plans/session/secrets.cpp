@@ -59,14 +59,14 @@ std::set<std::string> SecretsOf(const Spec& spec) {
 
 Diagnostics FillSecrets(const SecretTexts& texts, Spec* spec) {
   Diagnostics problems;
-  std::set<std::string> told;  // where many pods have it, once
+  std::set<std::string> reported;  // where many pods have it, once
   for (PodSpec* pod : EditPods(spec)) {
     for (auto& [key, entry] : pod->metadata) {
       if (!entry.secret) continue;
       const Result<SecretValue>& value = texts.at(*entry.secret);
       if (value) {
         FillSecret(*value, &entry);
-      } else if (told.insert(*entry.secret).second) {
+      } else if (reported.insert(*entry.secret).second) {
         problems.Add({.summary = fmt::format("the secret {} cannot be read: {}", *entry.secret,
                                              value.error().message),
                       .place = entry.place,

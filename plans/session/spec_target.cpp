@@ -46,7 +46,7 @@ std::string Agreed(const std::vector<NodeName>& names, std::string NodeName::*pa
 
 }  // namespace
 
-SpecTarget::SpecTarget(const EntryDoors& entry, LoadOptions load, const std::string& file)
+SpecTarget::SpecTarget(const AccessDoors& entry, LoadOptions load, const std::string& file)
     : entry_(entry), load_(std::move(load)), file_(WithoutDotSlash(file)) {}
 
 bool SpecTarget::Read(PlanListener& listener) {

@@ -19,7 +19,7 @@ inline constexpr std::size_t kMostSpecBytes = std::size_t{4} << 20;  // as whoev
 class SpecTarget {
  public:
   // `entry` is lent. `file`: --write-spec; empty: the text is printed.
-  SpecTarget(const EntryDoors& entry, LoadOptions load, const std::string& file);
+  SpecTarget(const AccessDoors& entry, LoadOptions load, const std::string& file);
 
   // The spec that is there, if any. `podctl import … > podctl.yaml` finds the file that the shell
   // has just emptied, which counts as none. False where it is wrong, of which the listener has
@@ -50,7 +50,7 @@ class SpecTarget {
   bool IsMissing(const std::string& path) const;
   Result<void> Replace(const std::string& text, const std::string& path) const;
 
-  const EntryDoors& entry_;
+  const AccessDoors& entry_;
   LoadOptions load_;  // its paths empty: there is no spec yet
   const std::string file_;
   std::optional<std::string> before_;  // the file as it was, if it was there

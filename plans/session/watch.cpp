@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 // The first failure may have passed by the next round; what lasts is asked for less often, and not
 // by everybody in step: up to 10 % more, by chance.
-milliseconds PauseAfter(int failures, const WatchPace& pace, Random& random) {
+milliseconds PauseAfter(int failures, const WatchIntervals& pace, Random& random) {
   if (failures < 2) return pace.interval;
   const milliseconds longest = std::max(pace.interval, pace.longest);
   milliseconds pause = pace.interval;
@@ -33,7 +33,7 @@ milliseconds PauseAfter(int failures, const WatchPace& pace, Random& random) {
 
 }  // namespace
 
-RoundEnd Watch(WatchRound& round, const WatchPace& pace, Clock& clock, Random& random,
+RoundEnd Watch(WatchRound& round, const WatchIntervals& pace, Clock& clock, Random& random,
                const std::stop_token& stop) {
   int failures = 0;
   while (true) {
@@ -72,7 +72,7 @@ class Policy {
       if (allowed_.contains(change.address) || (keep && grounds.contains(change.address))) {
         watched.plan.changes.push_back(change);
       }
-      if (!keep && !allowed_.contains(change.address)) watched.left.push_back(Told(change));
+      if (!keep && !allowed_.contains(change.address)) watched.left.push_back(Described(change));
     }
     return watched;
   }
@@ -165,7 +165,7 @@ class Policy {
     return false;
   }
 
-  std::string Told(const Change& change) const {
+  std::string Described(const Change& change) const {
     const auto held = held_.find(change.address);
     if (held != held_.end()) {
       return fmt::format("{} waits for {}, which is not done here", change.address, held->second);
@@ -278,8 +278,8 @@ RoundEnd WatchSession::Look() {
   const bool notes_only = !watched.acts && watched.plan.changes.empty();
   if (notes_only && run.stored == run.settled) return Fine(RoundEnd::kNothing);
   if (watched.acts) {
-    if (const auto why = PrepareToEnter(apply_doors_.entry, &watched.plan)) {
-      if (IsNews(KeyOf(why->error))) listener_.OnNoWayIn(*why);
+    if (const auto why = PrepareAccess(apply_doors_.entry, &watched.plan)) {
+      if (IsNews(KeyOf(why->error))) listener_.OnNoAccess(*why);
       return RoundEnd::kFailed;
     }
   }
@@ -309,7 +309,7 @@ RoundEnd WatchSession::Act(PlanRun& run, const WatchedPlan& watched) {
     listener_.OnLeave();
   }
   if (result.save_error) {
-    told_ = "save";
+    reported_ = "save";
     listener_.OnSaveError(result);
     if (!result.interrupted) return RoundEnd::kFailed;
   }
@@ -324,7 +324,7 @@ RoundEnd WatchSession::Act(PlanRun& run, const WatchedPlan& watched) {
 }
 
 RoundEnd WatchSession::Fine(RoundEnd end) {
-  if (!std::exchange(told_, "").empty()) listener_.OnOver();
+  if (!std::exchange(reported_, "").empty()) listener_.OnOver();
   return end;
 }
 
@@ -357,7 +357,7 @@ void WatchSession::TellQueued(const std::vector<Address>& queued) {
 }
 
 bool WatchSession::IsNews(const std::string& trouble) {
-  return std::exchange(told_, trouble) != trouble;
+  return std::exchange(reported_, trouble) != trouble;
 }
 
 }  // namespace podctl

@@ -40,7 +40,7 @@ class WatchRound {
   virtual void OnPause(Clock::SystemTime until) = 0;
 };
 
-struct WatchPace {
+struct WatchIntervals {
   std::chrono::milliseconds interval{60'000};
   // After failures in a row the pause doubles up to this, or to the interval where that is longer.
   std::chrono::milliseconds longest{10 * 60'000};
@@ -48,7 +48,7 @@ struct WatchPace {
 };
 
 // How the last round ended; kInterrupted also when `stop` came in a pause.
-RoundEnd Watch(WatchRound& round, const WatchPace& pace, Clock& clock, Random& random,
+RoundEnd Watch(WatchRound& round, const WatchIntervals& pace, Clock& clock, Random& random,
                const std::stop_token& stop);
 
 // ---- What `podctl watch` does of a plan: it makes pods anew that the service took away, where
@@ -66,7 +66,7 @@ struct WatchedPlan {
 WatchedPlan ApplyWatchPolicy(const Spec& spec, const State& state, const Plan& plan);
 
 // How things stand between two rounds.
-struct WatchStanding {
+struct WatchStatus {
   std::size_t watched = 0;     // pods
   bool failed = false;         // the last look
   bool left = false;           // something, to `podctl apply`
@@ -78,7 +78,7 @@ class WatchListener : public PlanListener {
   // No live line may stay on the screen: a round begins, has ended, or has carried something out.
   virtual void OnSettled() = 0;
   // Before each pause.
-  virtual void OnPause(const WatchStanding& standing, Clock::SystemTime until) = 0;
+  virtual void OnPause(const WatchStatus& status, Clock::SystemTime until) = 0;
   // Whom it watches, when that has changed: those that are made anew when they are lost.
   virtual void OnSubject(const std::vector<Address>& recreated) = 0;
   virtual void OnNote(const std::string& note) = 0;
@@ -88,7 +88,7 @@ class WatchListener : public PlanListener {
   // `hopeless`: no round can come to anything. `warnings`: of the spec.
   virtual void OnNoPlan(const NoPlan& none, const Diagnostics& warnings, bool hopeless) = 0;
   virtual void OnUnsound(const Diagnostics& problems) = 0;  // of the plan
-  virtual void OnNoWayIn(const NoWayIn& why) = 0;
+  virtual void OnNoAccess(const NoAccess& why) = 0;
   virtual void OnFailures(const ExecuteResult& result) = 0;
   virtual void OnSaveError(const ExecuteResult& result) = 0;
   virtual void OnOver() = 0;  // what was told last
@@ -105,21 +105,23 @@ class WatchListener : public PlanListener {
 
 class WatchSession final : public WatchRound {
  public:
-  // All are lent. Of `plan_wishes` the lock is asked for anew in each round.
+  // All are lent. Of `plan_request` the lock is asked for anew in each round.
   WatchSession(const PlanDoors& plan_doors, const ApplyDoors& apply_doors,
-               const PlanWishes& plan_wishes, const ExecuteOptions& options,
+               const PlanRequest& plan_request, const ExecuteOptions& options,
                WatchListener& listener)
       : plan_doors_(plan_doors),
         apply_doors_(apply_doors),
-        plan_wishes_(plan_wishes),
+        plan_wishes_(plan_request),
         options_(options),
         listener_(listener) {}
 
   RoundEnd Run() override;
-  void OnPause(Clock::SystemTime until) override { listener_.OnPause(Standing(), until); }
+  void OnPause(Clock::SystemTime until) override { listener_.OnPause(CurrentStatus(), until); }
 
   bool acted() const { return acted_; }  // in any round
-  WatchStanding Standing() const { return {watched_, !told_.empty(), !left_.empty(), waits_}; }
+  WatchStatus CurrentStatus() const {
+    return {watched_, !reported_.empty(), !left_.empty(), waits_};
+  }
 
  private:
   class Warnings;
@@ -135,15 +137,15 @@ class WatchSession final : public WatchRound {
 
   const PlanDoors& plan_doors_;
   const ApplyDoors& apply_doors_;
-  const PlanWishes& plan_wishes_;
+  const PlanRequest& plan_wishes_;
   const ExecuteOptions& options_;
   WatchListener& listener_;
   bool first_ = true;
   bool acted_ = false;
   std::size_t watched_ = 0;
   std::optional<std::vector<Address>> subject_;
-  std::string told_;    // the last trouble; empty: all is well
-  std::string warned_;  // the last warnings
+  std::string reported_;  // the last trouble; empty: all is well
+  std::string warned_;    // the last warnings
   std::set<std::string> left_;
   std::vector<Address> waits_;  // in the queue
 };

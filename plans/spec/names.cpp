@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "providers/base/text.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {

@@ -71,7 +71,7 @@ class Recorder final : public ssh::Observer {
       return;
     }
     if (step_.hides_output) {
-      if (!std::exchange(told_hidden_, true)) {
+      if (!std::exchange(reported_hidden_, true)) {
         observer_.OnStepLine(workers_[job].index, kSuppressed);
       }
       return;
@@ -94,7 +94,7 @@ class Recorder final : public ssh::Observer {
     if (++endings_[job].tries_in_vain < kTriesInVain) return;
     const std::string advice(ssh::ReachAdvice(why));
     const std::string shared = advice.empty() ? ssh::SharedWords(why) : advice;
-    if (told_.size() == kTroubles || !told_.insert(shared).second) return;
+    if (reported_causes_.size() == kTroubles || !reported_causes_.insert(shared).second) return;
     observer_.OnStepLine(workers_[job].index, ssh::FullWords(why) + TriedOn());
     if (!advice.empty()) observer_.OnStepLine(workers_[job].index, advice);
   }
@@ -132,11 +132,11 @@ class Recorder final : public ssh::Observer {
   const std::string marker_;
   const Step& step_;
   const std::chrono::milliseconds patience_;  // with a worker that is not reached
-  bool told_hidden_ = false;
+  bool reported_hidden_ = false;
   StepObserver& observer_;
   std::vector<Ending> endings_;
   ssh::Tally tally_;
-  std::set<std::string> told_;  // what keeps workers out
+  std::set<std::string> reported_causes_;  // what keeps workers out
   std::optional<StepProgress> reported_;
 };
 
@@ -209,7 +209,7 @@ std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
     if (step.kind != Step::Kind::kRestartRuntime) return "the step was ended because " + trouble;
     return fmt::format("restarting tpu-runtime ran longer than {}; {}",
                        FormatDuration(result.cause.limit),
-                       ssh::FarewellWords(result.cause.farewell));
+                       ssh::TerminationWords(result.cause.termination));
   }
   if (result.outcome != ssh::Outcome::kExited) return trouble;
   if (step.kind == Step::Kind::kRestartRuntime) return RestartMessage(result.exit_code, ending);

@@ -30,7 +30,7 @@ bool IsRateLimit(const std::string& body);
 // ---- What the service may answer, as far as podctl relies on it: that a resource is the one that
 // was asked for, and no larger than it can be. Pure.
 
-// Far more workers than the largest node has (offered_types.h).
+// Far more workers than the largest node has (available_types.h).
 inline constexpr std::size_t kMostWorkersOfNode = 20'000;
 
 // "projects/PROJECT/locations/LOCATION/COLLECTION/ID".

@@ -1,4 +1,4 @@
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 
 #include <algorithm>
 #include <cctype>
@@ -35,23 +35,23 @@ std::optional<Accelerator> Known(const Value& listed) {
   return std::nullopt;
 }
 
-OfferedType Joined(const Value& listed) {
-  OfferedType offered;
-  offered.type = listed["type"].AsString();
-  if (offered.type.empty()) {  // the name ends in it as well
+AvailableType Joined(const Value& listed) {
+  AvailableType available;
+  available.type = listed["type"].AsString();
+  if (available.type.empty()) {  // the name ends in it as well
     const std::string& name = listed["name"].AsString();
-    offered.type = name.substr(name.rfind('/') + 1);
+    available.type = name.substr(name.rfind('/') + 1);
   }
   for (const Value& config : listed["acceleratorConfigs"].AsList()) {
     const std::string& topology = config["topology"].AsString();
-    if (!topology.empty()) offered.topologies.push_back(topology);
+    if (!topology.empty()) available.topologies.push_back(topology);
   }
   if (const auto known = Known(listed)) {
-    offered.chips = known->chips;
-    offered.hosts = known->workers;
-    if (offered.topologies.empty()) offered.topologies = {known->topology};
+    available.chips = known->chips;
+    available.hosts = known->workers;
+    if (available.topologies.empty()) available.topologies = {known->topology};
   }
-  return offered;
+  return available;
 }
 
 }  // namespace
@@ -73,29 +73,29 @@ bool NaturallyBefore(std::string_view a, std::string_view b) {
   return a.size() < b.size();
 }
 
-std::vector<OfferedType> JoinTypes(const std::vector<Value>& listed) {
+std::vector<AvailableType> JoinTypes(const std::vector<Value>& listed) {
   const std::vector<std::string> order = AcceleratorTypes();
   std::map<std::string_view, std::size_t> place;
   for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-  const auto rank = [&](const OfferedType& offered) {
-    const auto known = place.find(offered.type);
+  const auto rank = [&](const AvailableType& available) {
+    const auto known = place.find(available.type);
     return known == place.end() ? order.size() : known->second;
   };
-  std::vector<OfferedType> types;
+  std::vector<AvailableType> types;
   for (const Value& each : listed) types.push_back(Joined(each));
-  std::sort(types.begin(), types.end(), [&](const OfferedType& a, const OfferedType& b) {
+  std::sort(types.begin(), types.end(), [&](const AvailableType& a, const AvailableType& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : NaturallyBefore(a.type, b.type);
   });
   return types;
 }
 
-std::vector<OfferedType> BuiltInTypes(std::string_view zone) {
-  std::vector<OfferedType> types;
+std::vector<AvailableType> BuiltInTypes(std::string_view zone) {
+  std::vector<AvailableType> types;
   for (const std::string& type : AcceleratorTypes()) {
     const auto known = FindAccelerator(type);
-    OfferedType offered{type, {known->topology}, known->chips, known->workers, ZonesOf(type)};
-    const bool there = std::count(offered.zones.begin(), offered.zones.end(), zone) > 0;
-    if (zone.empty() || there) types.push_back(std::move(offered));
+    AvailableType available{type, {known->topology}, known->chips, known->workers, ZonesOf(type)};
+    const bool there = std::count(available.zones.begin(), available.zones.end(), zone) > 0;
+    if (zone.empty() || there) types.push_back(std::move(available));
   }
   return types;
 }

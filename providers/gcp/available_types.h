@@ -11,7 +11,7 @@
 
 namespace podctl::gcp {
 
-struct OfferedType {
+struct AvailableType {
   std::string type;                     // "v3-32"
   std::vector<std::string> topologies;  // "4x4"; the usual one first
   std::optional<int> chips;             // nullopt: neither the service nor the catalogue says
@@ -21,10 +21,10 @@ struct OfferedType {
 
 // `listed`: AcceleratorType resources. Generation by generation, in growing size; what the
 // catalogue does not know comes last.
-std::vector<OfferedType> JoinTypes(const std::vector<Value>& listed);
+std::vector<AvailableType> JoinTypes(const std::vector<Value>& listed);
 
 // Of the catalogue: every type, or those that are documented for `zone` (not empty).
-std::vector<OfferedType> BuiltInTypes(std::string_view zone);
+std::vector<AvailableType> BuiltInTypes(std::string_view zone);
 
 // "tpu-vm-tf-2.9.1" before "tpu-vm-tf-2.11.0": numbers in names by their size.
 bool NaturallyBefore(std::string_view a, std::string_view b);

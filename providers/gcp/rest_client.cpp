@@ -61,17 +61,19 @@ RestClient::RestClient(Endpoint endpoint, http::Transport& transport, Credential
   encrypted_ = url->scheme == "https";
 }
 
-Result<http::Response> RestClient::SendOnce(const http::Request& request, http::Repeat repeat,
-                                            std::stop_token stop) {
+Result<http::Response> RestClient::SendOnce(const http::Request& request,
+                                            http::Idempotency idempotency, std::stop_token stop) {
   const auto worth = [](const http::Response& response) {
     return response.status != 429 || IsRateLimit(response.body);
   };
-  return http::SendWithRetry(transport_, request, repeat, policy_, clock_, random_, stop, worth);
+  return http::SendWithRetry(transport_, request, idempotency, policy_, clock_, random_, stop,
+                             worth);
 }
 
 // With the token, where one belongs; after a 401 once more with a fresh one. The server did nothing
 // for a request that it refused, so this is right for a create too.
-Result<http::Response> RestClient::SendAuthorized(http::Request request, http::Repeat repeat,
+Result<http::Response> RestClient::SendAuthorized(http::Request request,
+                                                  http::Idempotency idempotency,
                                                   std::stop_token stop) {
   if (!loopback_ && !encrypted_) {
     return MakeError(ErrorCode::kFailedPrecondition,
@@ -89,27 +91,27 @@ Result<http::Response> RestClient::SendAuthorized(http::Request request, http::R
   if (const auto project = credentials_.QuotaProject()) {
     request.headers.emplace_back("x-goog-user-project", *project);
   }
-  if (!token) return SendOnce(request, repeat, stop);
+  if (!token) return SendOnce(request, idempotency, stop);
   request.headers.emplace_back("Authorization", "Bearer " + token->Reveal());
-  Result<http::Response> response = WithoutToken(SendOnce(request, repeat, stop), *token);
+  Result<http::Response> response = WithoutToken(SendOnce(request, idempotency, stop), *token);
   if (!response || response->status != 401) return response;
   Result<Secret> fresh = credentials_.TokenAfter(*token, stop);
   if (!fresh) return response;  // the service's own words tell more than ours
   request.headers.back().second = "Bearer " + fresh->Reveal();
-  return WithoutToken(SendOnce(request, repeat, stop), *fresh);
+  return WithoutToken(SendOnce(request, idempotency, stop), *fresh);
 }
 
 Result<Value> RestClient::Read(const Call& call, const http::Response& response) const {
   if (response.status >= 200 && response.status < 300) {
     Result<Value> value = ParseJson(response.body, response.body.capacity());
     if (value && value->is_map()) return value;
-    const bool safe = call.repeat == http::Repeat::kSafe;
+    const bool safe = call.idempotency == http::Idempotency::kIdempotent;
     return MakeError(safe ? ErrorCode::kInternal : ErrorCode::kReplyLost,
                      fmt::format("the answer of {} is not a JSON object", server_),
                      "is the endpoint really one of the Cloud TPU API?");
   }
   Error error = ErrorFromAnswer(response.status, response.body, server_, call.if_denied);
-  if (call.repeat == http::Repeat::kOnlyIfNotActed && LeavesOpen(response.status)) {
+  if (call.idempotency == http::Idempotency::kNonIdempotent && LeavesOpen(response.status)) {
     error.code = ErrorCode::kReplyLost;
   }
   return error;
@@ -128,7 +130,7 @@ Result<Value> RestClient::Send(const Call& call, std::stop_token stop) {
     request.body = ToJson(*call.body);
   }
   Result<http::Response> response =
-      SendAuthorized(std::move(request), call.repeat, std::move(stop));
+      SendAuthorized(std::move(request), call.idempotency, std::move(stop));
   if (!response) return response.error();
   return Read(call, *response);
 }

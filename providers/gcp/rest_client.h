@@ -32,7 +32,7 @@ struct Call {
   std::string path;  // "v2/projects/p/…", its parts percent-encoded already
   std::vector<std::pair<std::string, std::string>> query = {};
   std::optional<Value> body = {};
-  http::Repeat repeat = http::Repeat::kSafe;
+  http::Idempotency idempotency = http::Idempotency::kIdempotent;
   std::chrono::milliseconds timeout{60'000};  // of one attempt
   std::string if_denied = {};                 // what helps against a 403; "": as with TPUs
 };
@@ -51,9 +51,9 @@ class RestClient {
   Clock& clock() const { return clock_; }
 
  private:
-  Result<http::Response> SendAuthorized(http::Request request, http::Repeat repeat,
+  Result<http::Response> SendAuthorized(http::Request request, http::Idempotency idempotency,
                                         std::stop_token stop);
-  Result<http::Response> SendOnce(const http::Request& request, http::Repeat repeat,
+  Result<http::Response> SendOnce(const http::Request& request, http::Idempotency idempotency,
                                   std::stop_token stop);
   Result<Value> Read(const Call& call, const http::Response& response) const;
 

@@ -91,7 +91,7 @@ TpuProvider::TpuProvider(Endpoint endpoint, http::Transport& transport, Credenti
 TpuProvider::TpuProvider(RestClient client, TpuProvider* v2)
     : client_(std::move(client)), version_(ApiVersion::kV2Alpha1), v2_(v2) {}
 
-Provider& TpuProvider::Speaking(ApiVersion version) {
+Provider& TpuProvider::InVersion(ApiVersion version) {
   if (version == version_) return *this;
   return version == ApiVersion::kV2 ? *v2_ : *alpha_;
 }
@@ -198,7 +198,8 @@ Result<Operation> TpuProvider::CreateNode(const NodeName& name, const Value& nod
                                           const std::string& request_id, std::stop_token stop) {
   Call call{.method = "POST", .path = "/nodes", .query = {{"nodeId", name.node}}, .body = node};
   // nodes.create of v2 has no requestId, so the service cannot recognise a repeat.
-  call.repeat = request_id.empty() ? http::Repeat::kOnlyIfNotActed : http::Repeat::kSafe;
+  call.idempotency =
+      request_id.empty() ? http::Idempotency::kNonIdempotent : http::Idempotency::kIdempotent;
   if (!request_id.empty()) call.query.emplace_back("requestId", request_id);
   return AsOperation(Send(name, std::move(call), stop), ErrorCode::kReplyLost);
 }
@@ -227,7 +228,7 @@ Result<Operation> TpuProvider::DeleteNode(const NodeName& name, const std::strin
 Result<Operation> TpuProvider::Power(const NodeName& name, const std::string& verb,
                                      const std::stop_token& stop) {
   Call call{.method = "POST", .path = NodePath(name) + ":" + verb, .body = Value::EmptyMap()};
-  call.repeat = http::Repeat::kOnlyIfNotActed;
+  call.idempotency = http::Idempotency::kNonIdempotent;
   return AsOperation(Send(name, std::move(call), stop), ErrorCode::kReplyLost);
 }
 

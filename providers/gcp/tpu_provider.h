@@ -10,7 +10,7 @@
 namespace podctl::gcp {
 
 // Thread safe. Owns nothing that its doors own; they must outlive it.
-class TpuProvider final : public Provider, public ZoneOffer, public QueuedResources {
+class TpuProvider final : public Provider, public ZoneCatalogue, public QueuedResources {
  public:
   TpuProvider(Endpoint endpoint, http::Transport& transport, Credentials& credentials, Clock& clock,
               Random& random, http::RetryPolicy policy = {});
@@ -41,7 +41,7 @@ class TpuProvider final : public Provider, public ZoneOffer, public QueuedResour
   CustomJobs* custom_jobs() override { return jobs_; }
   // Training jobs are another service's, and lent. Before the provider is used.
   void LendJobs(CustomJobs* jobs) { jobs_ = jobs; }
-  Provider& Speaking(ApiVersion version) override;
+  Provider& InVersion(ApiVersion version) override;
 
   Result<std::vector<Value>> ListAcceleratorTypes(const std::string& project,
                                                   const std::string& zone,

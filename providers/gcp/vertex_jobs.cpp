@@ -97,7 +97,7 @@ Result<Value> VertexJobs::Create(const std::string& project, const std::string& 
   call.path = ParentPath(project, region);
   call.body = body;
   // The service gives the name, and knows no request ids: a repeat would be another job.
-  call.repeat = http::Repeat::kOnlyIfNotActed;
+  call.idempotency = http::Idempotency::kNonIdempotent;
   Result<Value> answer = (*client)->Send(call, std::move(stop));
   if (answer && (*answer)["name"].AsString().empty()) {
     return MakeError(ErrorCode::kReplyLost, "the service's answer does not name the job");

@@ -11,15 +11,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-bool IsPassing(int status, Repeat repeat) {
+bool IsPassing(int status, Idempotency idempotency) {
   if (status == 429) return true;  // refused before anything was done
-  if (repeat == Repeat::kOnlyIfNotActed) return false;
+  if (idempotency == Idempotency::kNonIdempotent) return false;
   return status == 408 || status == 500 || status == 502 || status == 503 || status == 504;
 }
 
-bool IsPassing(ErrorCode code, Repeat repeat) {
+bool IsPassing(ErrorCode code, Idempotency idempotency) {
   if (code == ErrorCode::kUnavailable) return true;
-  return code == ErrorCode::kReplyLost && repeat == Repeat::kSafe;
+  return code == ErrorCode::kReplyLost && idempotency == Idempotency::kIdempotent;
 }
 
 std::optional<milliseconds> RetryAfter(const Response& response, Clock& clock) {
@@ -56,9 +56,10 @@ Request ThatEndsIn(Clock::SteadyTime::duration left, Request request) {
 
 }  // namespace
 
-Result<Response> SendWithRetry(Transport& transport, const Request& request, Repeat repeat,
-                               const RetryPolicy& policy, Clock& clock, Random& random,
-                               const std::stop_token& stop, const WorthRepeating& worth) {
+Result<Response> SendWithRetry(Transport& transport, const Request& request,
+                               Idempotency idempotency, const RetryPolicy& policy, Clock& clock,
+                               Random& random, const std::stop_token& stop,
+                               const ShouldRetry& worth) {
   const auto start = clock.Steady();
   int failed = 0;
   int refused = 0;
@@ -68,8 +69,9 @@ Result<Response> SendWithRetry(Transport& transport, const Request& request, Rep
         attempt == 0
             ? transport.Send(request, stop)
             : transport.Send(ThatEndsIn(policy.total - (clock.Steady() - start), request), stop);
-    const bool passing = result ? IsPassing(result->status, repeat) && (!worth || worth(*result))
-                                : IsPassing(result.error().code, repeat);
+    const bool passing = result
+                             ? IsPassing(result->status, idempotency) && (!worth || worth(*result))
+                             : IsPassing(result.error().code, idempotency);
     if (!passing) return result;
     const bool hasty = result && result->status == 429;
     if (hasty ? ++refused >= policy.refusals : ++failed >= policy.attempts) return result;
@@ -84,7 +86,7 @@ Result<Response> SendWithRetry(Transport& transport, const Request& request, Rep
       }
     }
     if (clock.Steady() + wait - start > policy.total) return result;
-    if (policy.on_long_wait && wait >= policy.told_wait) policy.on_long_wait(request, wait);
+    if (policy.on_long_wait && wait >= policy.reported_wait) policy.on_long_wait(request, wait);
     if (!clock.SleepFor(wait, stop)) {
       return MakeError(ErrorCode::kCancelled, "stopped while waiting to repeat a request");
     }

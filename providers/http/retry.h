@@ -24,26 +24,27 @@ struct RetryPolicy {
   // No attempt starts later than this, and none but the first goes on after it, whatever the
   // request's own timeout is.
   std::chrono::milliseconds total{180'000};
-  // Told of a wait of `told_wait` or more before it begins, on the thread of the call; may be
+  // Told of a wait of `reported_wait` or more before it begins, on the thread of the call; may be
   // empty.
-  std::chrono::milliseconds told_wait{10'000};
+  std::chrono::milliseconds reported_wait{10'000};
   std::function<void(const Request& request, std::chrono::milliseconds wait)> on_long_wait = {};
 };
 
-enum class Repeat {
-  kSafe,            // reading, or setting what may be set twice
-  kOnlyIfNotActed,  // a create: again only when the server certainly did not act
+enum class Idempotency {
+  kIdempotent,     // reading, or setting what may be set twice
+  kNonIdempotent,  // a create: again only when the server certainly did not act
 };
 
 // Asked about an answer that would be repeated; false: hand it to the caller at once.
-using WorthRepeating = std::function<bool(const Response&)>;
+using ShouldRetry = std::function<bool(const Response&)>;
 
-// kSafe repeats on kUnavailable, kReplyLost, and the statuses 408, 429, 500, 502, 503, 504;
-// kOnlyIfNotActed on kUnavailable (no connection) and 429 only. Waits are doubled and jittered;
+// kIdempotent repeats on kUnavailable, kReplyLost, and the statuses 408, 429, 500, 502, 503, 504;
+// kNonIdempotent on kUnavailable (no connection) and 429 only. Waits are doubled and jittered;
 // Retry-After (RFC 9110, 10.2.3; seconds or a date) is honoured where it is longer. Returns the
 // last answer or error; kCancelled when stopped while waiting.
-Result<Response> SendWithRetry(Transport& transport, const Request& request, Repeat repeat,
-                               const RetryPolicy& policy, Clock& clock, Random& random,
-                               const std::stop_token& stop, const WorthRepeating& worth = {});
+Result<Response> SendWithRetry(Transport& transport, const Request& request,
+                               Idempotency idempotency, const RetryPolicy& policy, Clock& clock,
+                               Random& random, const std::stop_token& stop,
+                               const ShouldRetry& worth = {});
 
 }  // namespace podctl::http

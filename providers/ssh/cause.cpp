@@ -76,11 +76,11 @@ std::string_view TextOf(Code code) {
       return "{worker} closed the channel without telling how the command ended, so it may or may "
              "not have run to its end";
     case Code::kTooLong:
-      return "the command ran longer than {limit}{farewell}";
+      return "the command ran longer than {limit}{termination}";
     case Code::kTooMuch:
       return "it sent more than the {words} that an answer may have";
     case Code::kCancelled:
-      return "cancelled{farewell}";
+      return "cancelled{termination}";
   }
   return "";
 }
@@ -113,18 +113,18 @@ std::string Render(const Cause& cause, std::string_view text, bool of_one) {
       of_one ? fmt::format("{}:{}", cause.host, cause.port) : fmt::format("port {}", cause.port);
   if (!cause.route.empty()) at += " through " + cause.route;
   const bool when =
-      cause.farewell == Farewell::kBeforeSent || cause.farewell == Farewell::kWhileSent;
-  const std::string farewell =
-      cause.farewell == Farewell::kNone
+      cause.termination == Termination::kBeforeSent || cause.termination == Termination::kWhileSent;
+  const std::string termination =
+      cause.termination == Termination::kNone
           ? ""
-          : fmt::format("{}{}", when ? " " : "; ", FarewellWords(cause.farewell));
+          : fmt::format("{}{}", when ? " " : "; ", TerminationWords(cause.termination));
   return fmt::format(fmt::runtime(pattern), fmt::arg("at", at), fmt::arg("host", cause.host),
                      fmt::arg("port", cause.port), fmt::arg("route", cause.route),
                      fmt::arg("worker", of_one ? cause.worker : "the worker"),
                      fmt::arg("words", cause.words), fmt::arg("shown", cause.shown),
                      fmt::arg("why", cause.words.empty() ? "" : ": " + cause.words),
                      fmt::arg("limit", FormatDuration(cause.limit)),
-                     fmt::arg("farewell", farewell));
+                     fmt::arg("termination", termination));
 }
 
 // Of OpenSSH's ssh, then of gcloud. Other words cost time, since it is tried again; nothing else.
@@ -213,23 +213,23 @@ constexpr std::string_view kNewKey =
 
 }  // namespace
 
-std::string_view FarewellWords(Farewell farewell) {
-  switch (farewell) {
-    case Farewell::kNone:
+std::string_view TerminationWords(Termination termination) {
+  switch (termination) {
+    case Termination::kNone:
       return "";
-    case Farewell::kBeforeSent:
+    case Termination::kBeforeSent:
       return "before the command was sent";
-    case Farewell::kWhileSent:
+    case Termination::kWhileSent:
       return "while the command was being sent";
-    case Farewell::kEnded:
+    case Termination::kEnded:
       return "ended";
-    case Farewell::kNotEnded:
+    case Termination::kNotEnded:
       return "asked to end, and could not be ended";
-    case Farewell::kStillAtIt:
+    case Termination::kStillAtIt:
       return "asked to end, still at it";
-    case Farewell::kBroke:
+    case Termination::kBroke:
       return "asked to end, and the connection broke";
-    case Farewell::kNotWaited:
+    case Termination::kNotWaited:
       return "the command may go on running";
   }
   return "";
@@ -266,10 +266,10 @@ Cause OtherCause(std::string words) {
   return cause;
 }
 
-Cause CancelledCause(Farewell farewell) {
+Cause CancelledCause(Termination termination) {
   Cause cause;
   cause.code = Code::kCancelled;
-  cause.farewell = farewell;
+  cause.termination = termination;
   return cause;
 }
 

@@ -12,7 +12,7 @@
 namespace podctl::ssh {
 
 // What came of asking a command to end, or when it was given up.
-enum class Farewell {
+enum class Termination {
   kNone,
   kBeforeSent,  // nothing was sent yet
   kWhileSent,   // the request to run it was under way
@@ -23,7 +23,7 @@ enum class Farewell {
   kNotWaited,   // nobody waited for its end
 };
 // "asked to end, still at it"; "" for kNone.
-std::string_view FarewellWords(Farewell farewell);
+std::string_view TerminationWords(Termination termination);
 
 struct Cause {
   enum class Code {
@@ -61,7 +61,7 @@ struct Cause {
   };
 
   Code code = Code::kNone;
-  Farewell farewell = Farewell::kNone;  // kTooLong, kCancelled
+  Termination termination = Termination::kNone;  // kTooLong, kCancelled
   // errno, also where it was another program that told of it; EKEYREJECTED: its key was not taken.
   int error = 0;
   int port = 0;
@@ -81,7 +81,7 @@ Cause CauseAt(const WorkerAccess& worker, Cause::Code code, std::string words = 
 Cause CauseThrough(const WorkerAccess& worker, Cause::Code code, std::string words = {});
 Cause LateAt(const WorkerAccess& worker, Cause::Code code, std::chrono::milliseconds limit);
 Cause OtherCause(std::string words);
-Cause CancelledCause(Farewell farewell);
+Cause CancelledCause(Termination termination);
 
 // A sentence without its end, with the worker's name and address: "cannot connect to 10.0.0.7:22:
 // Connection refused".

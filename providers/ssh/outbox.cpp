@@ -29,8 +29,8 @@ void AppendPiece(std::string& packed, Stream stream, std::string_view bytes) {
 
 }  // namespace
 
-Outbox::Outbox(std::size_t jobs, Sizes sizes, std::function<void()> on_room)
-    : sizes_(sizes), on_room_(std::move(on_room)), scratch_(sizes.far_all), boxes_(jobs) {}
+Outbox::Outbox(std::size_t jobs, Sizes sizes, std::function<void()> on_capacity)
+    : sizes_(sizes), on_capacity_(std::move(on_capacity)), scratch_(sizes.far_all), boxes_(jobs) {}
 
 void Outbox::Enqueue(std::size_t job) {
   Box& box = boxes_[job];
@@ -109,7 +109,7 @@ void Outbox::PutResult(std::size_t job, WorkerResult result) {
   Enqueue(job);
 }
 
-bool Outbox::HasRoom(const Box& box, std::uint32_t far_limit) const {
+bool Outbox::HasCapacity(const Box& box, std::uint32_t far_limit) const {
   if (box.near.empty() && box.far.empty() && box.last.empty()) return true;
   if (Fits(box, kChunk) || dropped_) return true;
   return !disk_full_ && box.last.empty() && box.far.size() < far_limit;
@@ -118,13 +118,13 @@ bool Outbox::HasRoom(const Box& box, std::uint32_t far_limit) const {
 bool Outbox::Full(std::size_t job) {
   const std::lock_guard lock(mutex_);
   Box& box = boxes_[job];
-  box.waits_for_room = !HasRoom(box, sizes_.far_job);
-  return box.waits_for_room;
+  box.waits_for_capacity = !HasCapacity(box, sizes_.far_job);
+  return box.waits_for_capacity;
 }
 
-std::vector<std::size_t> Outbox::TakeRoomy() {
+std::vector<std::size_t> Outbox::TakeResumable() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(roomy_, {});
+  return std::exchange(resumable_, {});
 }
 
 void Outbox::Flush() {
@@ -176,11 +176,11 @@ bool Outbox::Take(Turn& turn) {
   box.queued = !box.near.empty() || !box.far.empty() || !box.last.empty() || !box.phases.empty() ||
                box.result != nullptr;
   if (box.queued) ready_.push_back(turn.job);
-  if (!box.waits_for_room || !HasRoom(box, sizes_.far_job / 2)) return true;
-  box.waits_for_room = false;
-  roomy_.push_back(turn.job);
+  if (!box.waits_for_capacity || !HasCapacity(box, sizes_.far_job / 2)) return true;
+  box.waits_for_capacity = false;
+  resumable_.push_back(turn.job);
   lock.unlock();
-  on_room_();
+  on_capacity_();
   return true;
 }
 

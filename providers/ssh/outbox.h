@@ -42,17 +42,17 @@ class Outbox {
     std::unique_ptr<WorkerResult> result;  // the job has ended; after the output
   };
 
-  // `on_room` is called on the reader's thread when a job that was Full has room again.
-  Outbox(std::size_t jobs, Sizes sizes, std::function<void()> on_room);
+  // `on_capacity` is called on the reader's thread when a job that was Full has room again.
+  Outbox(std::size_t jobs, Sizes sizes, std::function<void()> on_capacity);
 
   // Writer. Put is never refused, but a polite writer asks Full first.
   void PutPhase(std::size_t job, Phase phase);
   void PutTrouble(std::size_t job, Cause why);  // in the place of one not yet taken
   void PutOutput(std::size_t job, Stream stream, std::string_view bytes);
   void PutResult(std::size_t job, WorkerResult result);
-  // Whether `job` must wait; then it is among TakeRoomy() later.
+  // Whether `job` must wait; then it is among TakeResumable() later.
   bool Full(std::size_t job);
-  std::vector<std::size_t> TakeRoomy();
+  std::vector<std::size_t> TakeResumable();
   void Flush();        // after a series of Puts: wakes the reader
   void DropBacklog();  // the run was stopped: what lies on disk is not wanted any more
   void Close();
@@ -79,25 +79,25 @@ class Outbox {
     std::vector<Phase> phases;
     std::unique_ptr<WorkerResult> result;
     bool queued = false;
-    bool waits_for_room = false;
+    bool waits_for_capacity = false;
   };
 
   bool Fits(const Box& box, std::size_t bytes) const;
   // `far_limit`: blocks on disk below which there is room.
-  bool HasRoom(const Box& box, std::uint32_t far_limit) const;
+  bool HasCapacity(const Box& box, std::uint32_t far_limit) const;
   std::size_t PutFar(Box& box, Stream stream, std::string_view bytes);
   void Enqueue(std::size_t job);
   void WaitForNews(std::unique_lock<std::mutex>& lock);
   void TakeFar(Box& box, Turn& turn, std::unique_lock<std::mutex>& lock);
 
   const Sizes sizes_;
-  const std::function<void()> on_room_;
+  const std::function<void()> on_capacity_;
   ScratchFile scratch_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Box> boxes_;
-  std::deque<std::size_t> ready_;   // jobs with something to take, in turn
-  std::vector<std::size_t> roomy_;  // jobs that were Full and are not any more
+  std::deque<std::size_t> ready_;       // jobs with something to take, in turn
+  std::vector<std::size_t> resumable_;  // jobs that were Full and are not any more
   std::size_t near_bytes_ = 0;
   bool disk_full_ = false;
   bool dropped_ = false;

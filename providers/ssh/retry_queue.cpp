@@ -14,25 +14,25 @@ using std::chrono::milliseconds;
 constexpr milliseconds kShortestPause{50};
 constexpr milliseconds kLongestPause{8'000};
 constexpr int kManyTroubles = 32;
-constexpr int kSmallWindow = 16;  // trouble of others makes it no smaller
+constexpr int kLeastConcurrency = 16;  // trouble of others makes it no smaller
 constexpr std::chrono::seconds kBetweenCuts{1};
 
 }  // namespace
 
-Window::Window(int most) : most_(std::max(1, most)), size_(most_) {}
+ConcurrencyLimit::ConcurrencyLimit(int most) : most_(std::max(1, most)), size_(most_) {}
 
-void Window::Success() {
+void ConcurrencyLimit::Success() {
   ++successes_;
   size_ = std::min(most_, size_ + 1);
 }
 
-void Window::Trouble(Time now) {
+void ConcurrencyLimit::Trouble(Time now) {
   ++troubles_;
   if (troubles_ < kManyTroubles || troubles_ < successes_ || now < next_cut_) return;
-  Cut(std::max(kSmallWindow, size_ / 2), now);
+  Cut(std::max(kLeastConcurrency, size_ / 2), now);
 }
 
-void Window::Cut(int size, Time now) {
+void ConcurrencyLimit::Cut(int size, Time now) {
   size_ = std::min(size_, size);
   troubles_ = successes_ = 0;
   next_cut_ = now + kBetweenCuts;
@@ -78,7 +78,7 @@ std::optional<Verdict> RetryUntilIn(const Limits& limits, Clock& clock, Random& 
 }
 
 RetryQueue::RetryQueue(std::size_t jobs, const Limits& limits, Random& random)
-    : window(
+    : concurrency(
           static_cast<int>(std::min(jobs, static_cast<std::size_t>(std::max(1, limits.max_open))))),
       limits_(limits),
       slots_(jobs, Slot{Retries(limits, random), State::kWaiting, 0}),

@@ -23,11 +23,11 @@ namespace podctl::ssh {
 
 // How many connections a run may have open: as many as were asked for, fewer after trouble that
 // looks like too many at once (refused, reset, no descriptors left), and more again with success.
-class Window {
+class ConcurrencyLimit {
  public:
   using Time = Clock::SteadyTime;
 
-  explicit Window(int most);
+  explicit ConcurrencyLimit(int most);
   int size() const { return size_; }
 
   void Success();  // a worker was reached
@@ -35,7 +35,7 @@ class Window {
   // they are many, there may be too many of us.
   void Trouble(Time now);
   // This machine has no socket for more than the `open` ones.
-  void NoRoom(int open, Time now) { Cut(std::max(1, open / 2), now); }
+  void OutOfResources(int open, Time now) { Cut(std::max(1, open / 2), now); }
 
  private:
   void Cut(int size, Time now);
@@ -89,7 +89,7 @@ class RetryQueue {
   std::optional<std::size_t> Next(Time now);
   // When somebody's turn comes without anything else happening.
   Time next_time() const { return later_.empty() ? Time::max() : later_.begin()->first; }
-  bool HasRoom() const { return open_ < static_cast<std::size_t>(window.size()); }
+  bool HasCapacity() const { return open_ < static_cast<std::size_t>(concurrency.size()); }
 
   void Begin(std::size_t job, Time now);  // it is tried
   // Of one that is being tried: as Retries::Again; false: it is to end.
@@ -105,7 +105,7 @@ class RetryQueue {
   bool IsSpent() const { return limits_.max_failures && failures_ > *limits_.max_failures; }
   Cause SkippedCause() const;
 
-  Window window;
+  ConcurrencyLimit concurrency;
 
  private:
   enum class State { kWaiting, kOpen, kEnded };

@@ -60,9 +60,9 @@ std::string CauseOf(const WorkerResult& result) {
   return result.message.empty() ? std::string(OutcomeName(result.outcome)) : result.message;
 }
 
-Farewell FarewellOf(std::optional<bool> reported) {
-  if (!reported) return Farewell::kStillAtIt;
-  return *reported ? Farewell::kEnded : Farewell::kNotEnded;
+Termination TerminationOf(std::optional<bool> reported) {
+  if (!reported) return Termination::kStillAtIt;
+  return *reported ? Termination::kEnded : Termination::kNotEnded;
 }
 
 bool IsTooMuch(const WorkerResult& result, const Limits& limits) {

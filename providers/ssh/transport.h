@@ -77,9 +77,9 @@ struct Limits {
   int max_open = 1024;       // connections at once
   int max_handshakes = 256;  // of them in key exchange at once, which is what costs both sides
   // What is to end is asked to; who does not listen is killed after `grace`, by the worker itself.
-  // For `farewell` podctl waits to hear what came of it.
+  // For `termination` podctl waits to hear what came of it.
   std::chrono::seconds grace = kEndingGrace;
-  std::chrono::milliseconds farewell{4'000};
+  std::chrono::milliseconds termination{4'000};
   // After the `stop` of Run: nothing more is waited for, connections are closed as they are.
   std::stop_token abandon;
 };
@@ -152,7 +152,7 @@ struct WorkerResult {
 std::string CauseOf(const WorkerResult& result);
 
 // What a command that was asked to end has reported: nothing yet, or whether it is over.
-Farewell FarewellOf(std::optional<bool> reported);
+Termination TerminationOf(std::optional<bool> reported);
 
 bool IsTooMuch(const WorkerResult& result, const Limits& limits);
 Cause TooMuchOutput(const Limits& limits);  // of such a result
@@ -186,7 +186,7 @@ class Transport {
   virtual ~Transport() = default;
   // Runs every job, blocks until each has a result, and returns them in the order of the jobs. One
   // worker's trouble never delays or fails another. On `stop`: starts nothing new, asks the remote
-  // commands to end, and returns after Limits::farewell at the latest.
+  // commands to end, and returns after Limits::termination at the latest.
   virtual std::vector<WorkerResult> Run(const std::vector<Job>& jobs, const Limits& limits,
                                         Observer& observer, std::stop_token stop) = 0;
   // How many of these workers a Run can have open at the same moment, whatever its limits say: what

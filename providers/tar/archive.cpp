@@ -28,7 +28,7 @@ std::uint64_t Archive::Entry::end() const {
 
 Result<std::unique_ptr<Archive>> Archive::Of(FileSystem& files,
                                              const std::vector<std::string>& sources,
-                                             const LeaveOut& leave_out) {
+                                             const ExcludeFilter& exclude) {
   std::unique_ptr<Archive> archive(new Archive);
   std::set<std::string> names;
   for (const std::string& source : sources) {
@@ -49,7 +49,7 @@ Result<std::unique_ptr<Archive>> Archive::Of(FileSystem& files,
     const auto add = [&](const std::string& path, const std::string& as, const FileInfo& info) {
       return archive->Add(path, as, info);
     };
-    if (auto added = Walk(files, source, name, leave_out, add); !added) return added.error();
+    if (auto added = Walk(files, source, name, exclude, add); !added) return added.error();
   }
   archive->size_ += EndBlocks().size();
   return archive;
@@ -84,8 +84,8 @@ Result<void> Archive::Add(const std::string& source, const std::string& name,
 }
 
 Result<void> Walk(FileSystem& files, const std::string& source, const std::string& name,
-                  const LeaveOut& leave_out, const Visit& visit, int depth) {
-  if (leave_out && leave_out(name)) return {};
+                  const ExcludeFilter& exclude, const Visit& visit, int depth) {
+  if (exclude && exclude(name)) return {};
   if (depth > kMaxDepth) {
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("`{}` lies more than {} folders deep", source, kMaxDepth));
@@ -104,7 +104,7 @@ Result<void> Walk(FileSystem& files, const std::string& source, const std::strin
     return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", each);
   };
   for (const std::string& each : *names) {
-    auto walked = Walk(files, below(source, each), below(name, each), leave_out, visit, depth + 1);
+    auto walked = Walk(files, below(source, each), below(name, each), exclude, visit, depth + 1);
     if (!walked) return walked;
   }
   return {};

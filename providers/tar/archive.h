@@ -22,7 +22,7 @@ namespace podctl::tar {
 inline constexpr int kMaxDepth = 64;  // folders within folders
 
 // Whether a file or folder is left out, by its name in an archive.
-using LeaveOut = std::function<bool(std::string_view name)>;
+using ExcludeFilter = std::function<bool(std::string_view name)>;
 // Goes through a local file, or folder with all that is in it: `visit` is given each with its name
 // in the archive, a folder before what is in it. Links are followed. Errors name the path:
 // kNotFound and the like, kOutOfRange beyond kMaxDepth, kInvalidArgument for sockets,
@@ -30,7 +30,7 @@ using LeaveOut = std::function<bool(std::string_view name)>;
 using Visit = std::function<Result<void>(const std::string& source, const std::string& name,
                                          const FileInfo& info)>;
 Result<void> Walk(FileSystem& files, const std::string& source, const std::string& name,
-                  const LeaveOut& leave_out, const Visit& visit, int depth = 0);
+                  const ExcludeFilter& exclude, const Visit& visit, int depth = 0);
 
 class Archive {
  public:
@@ -39,11 +39,11 @@ class Archive {
 
   // Each source, a file or a folder with all that is in it, under its own base name. Errors as
   // those of Walk; kOutOfRange also beyond kMaxEntries, kInvalidArgument also for two sources of
-  // one name. `leave_out` is asked for each file and folder by its name in the archive,
+  // one name. `exclude` is asked for each file and folder by its name in the archive,
   // "src/data/x.bin"; of a folder that is left out nothing is packed. May be empty.
   static Result<std::unique_ptr<Archive>> Of(FileSystem& files,
                                              const std::vector<std::string>& sources,
-                                             const LeaveOut& leave_out = {});
+                                             const ExcludeFilter& exclude = {});
 
   std::uint64_t size() const { return size_; }    // bytes of the archive
   std::uint64_t bytes() const { return bytes_; }  // of the files in it

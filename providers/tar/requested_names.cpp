@@ -1,4 +1,4 @@
-#include "providers/tar/asked_names.h"
+#include "providers/tar/requested_names.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -9,10 +9,10 @@
 
 namespace podctl::tar {
 
-Result<AskedNames> AskedNames::Of(const std::vector<std::string>& paths) {
-  AskedNames names;
+Result<RequestedNames> RequestedNames::Of(const std::vector<std::string>& paths) {
+  RequestedNames names;
   for (const std::string& path : paths) {
-    Asked asked{path, NameOf(path), "", path.ends_with('/')};
+    Requested asked{path, NameOf(path), "", path.ends_with('/')};
     const bool root = !path.empty() && path.find_first_not_of('/') == std::string::npos;
     if (asked.name.empty() && (root || paths.size() > 1 || MayMeanSeveral(path))) {
       return MakeError(ErrorCode::kInvalidArgument,
@@ -20,7 +20,7 @@ Result<AskedNames> AskedNames::Of(const std::vector<std::string>& paths) {
                        "Name a file or a folder; a home folder is copied alone.");
     }
     if (MayMeanSeveral(asked.name)) asked.pattern = MatchPattern(asked.name);
-    const auto same = [&](const Asked& other) { return other.name == asked.name; };
+    const auto same = [&](const Requested& other) { return other.name == asked.name; };
     if (std::any_of(names.asked_.begin(), names.asked_.end(), same)) {
       return MakeError(ErrorCode::kInvalidArgument,
                        fmt::format("two of the sources are called `{}`", asked.name),
@@ -32,11 +32,11 @@ Result<AskedNames> AskedNames::Of(const std::vector<std::string>& paths) {
   return names;
 }
 
-std::vector<std::size_t> AskedNames::AskedBy(std::string_view name) const {
+std::vector<std::size_t> RequestedNames::AskedBy(std::string_view name) const {
   std::vector<std::size_t> found;
   const std::string text(name);
   for (std::size_t i = 0; i < asked_.size(); ++i) {
-    const Asked& asked = asked_[i];
+    const Requested& asked = asked_[i];
     // A pattern that matches nothing on the worker stands for itself, as in any shell.
     const bool fits =
         nameless_ || text == asked.name ||

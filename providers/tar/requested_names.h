@@ -12,11 +12,11 @@
 
 namespace podctl::tar {
 
-class AskedNames {
+class RequestedNames {
  public:
   // Remote paths as PackCommand takes them. kInvalidArgument: two of them have one name, or one
   // that has no name of its own ("~", "..") stands beside others, or is a pattern.
-  static Result<AskedNames> Of(const std::vector<std::string>& paths);
+  static Result<RequestedNames> Of(const std::vector<std::string>& paths);
 
   // Whether the one path has no name of its own, so that what it is called is the worker's word:
   // such a folder must be given a name here.
@@ -30,15 +30,15 @@ class AskedNames {
   const std::string& path(std::size_t index) const { return asked_[index].path; }
 
  private:
-  struct Asked {
+  struct Requested {
     std::string path;     // as it was given
     std::string name;     // empty: has none of its own
     std::string pattern;  // as fnmatch(3) has it; empty: only the name itself
     bool folder = false;
   };
-  AskedNames() = default;
+  RequestedNames() = default;
 
-  std::vector<Asked> asked_;
+  std::vector<Requested> asked_;
   bool nameless_ = false;
 };
 

@@ -13,8 +13,8 @@
 
 #include "providers/base/error.h"
 #include "providers/os/output_file.h"
-#include "providers/tar/asked_names.h"
 #include "providers/tar/header.h"
+#include "providers/tar/requested_names.h"
 
 namespace podctl::tar {
 
@@ -26,7 +26,7 @@ class Unpacker {
   // Below `folder`, which must be there. `rename`: the name that takes the place of the first part
   // of each name; empty: they stay as they are, which a nameless path must not. "./" before a name,
   // and an entry "./", are left out. `asked` is lent.
-  Unpacker(std::string folder, std::string rename, const AskedNames& asked)
+  Unpacker(std::string folder, std::string rename, const RequestedNames& asked)
       : folder_(std::move(folder)),
         rename_(std::move(rename)),
         asked_(asked),
@@ -52,7 +52,7 @@ class Unpacker {
 
   const std::string folder_;
   const std::string rename_;
-  const AskedNames& asked_;
+  const RequestedNames& asked_;
   std::vector<bool> came_;  // of each that was asked for
   std::string top_;         // the first part of all names, where it gets another
   std::size_t entries_ = 0;

@@ -314,7 +314,7 @@ bool TakeHolder(const std::string& line, std::vector<Holder>* holders) {
     const std::string_view name = owner.substr(4);
     const std::size_t colon = std::min(name.rfind(':'), name.size());
     holder.job = Text(name.substr(0, colon));
-    if (colon < name.size()) holder.keeper = Text(name.substr(colon + 1));
+    if (colon < name.size()) holder.job_user = Text(name.substr(colon + 1));
   } else if (owner != "-") {
     return false;
   }

@@ -43,7 +43,7 @@ struct Holder {
   std::chrono::seconds age{0};
   Owner owner = Owner::kNobody;
   std::string job;                 // of kJob
-  std::string keeper;              // of kJob: the user whose home keeps it; empty: it does not tell
+  std::string job_user;            // of kJob: the user whose home keeps it; empty: it does not tell
   std::vector<std::string> files;  // "/dev/accel0", "/tmp/libtpu_lockfile"
   std::string command;
 };

@@ -57,11 +57,11 @@ class FakeWorld final : public CompletionWorld {
 };
 
 std::vector<std::string> Complete(const std::vector<std::string>& words) {
-  const Offers offers = OffersFor(
+  const Completions completions = CompletionsFor(
       words, [](const GlobalOptions& global) { return std::make_unique<FakeWorld>(global); });
   std::vector<std::string> texts;
-  for (const Offer& offer : offers.words) texts.push_back(offer.text);
-  if (offers.files) texts.emplace_back("(files)");
+  for (const Completion& completion : completions.words) texts.push_back(completion.text);
+  if (completions.files) texts.emplace_back("(files)");
   return texts;
 }
 
@@ -144,8 +144,8 @@ TEST(Completion, AWordAsItWasTyped) {
   EXPECT_EQ(text(R"(research:~/my\ file)"), "research:~/my file");
   EXPECT_EQ(text(R"('a b'"c\"d\e"'$x)"), R"(a bc"d\e$x)");
   EXPECT_EQ(text("\"open"), "open");
-  const auto put = [](std::string_view raw, const std::string& offer) {
-    return ForBash(ReadTypedWord(raw, ":="), offer);
+  const auto put = [](std::string_view raw, const std::string& completion) {
+    return ForBash(ReadTypedWord(raw, ":="), completion);
   };
   EXPECT_EQ(put("pod.r", "pod.research"), "pod.research");
   EXPECT_EQ(put("--target=pod.r", "--target=pod.research"), "pod.research");
@@ -179,9 +179,9 @@ std::vector<std::string> ByBash(const std::string& line, const std::vector<std::
   EXPECT_TRUE(result.has_value());
   if (!result) return {};
   EXPECT_EQ(result->err, "");
-  std::vector<std::string> offers = SplitLines(result->out);
-  std::erase(offers, "");
-  return offers;
+  std::vector<std::string> completions = SplitLines(result->out);
+  std::erase(completions, "");
+  return completions;
 }
 
 TEST(Completion, BashHandsOnWholeWordsAndTakesTextAsText) {

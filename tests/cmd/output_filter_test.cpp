@@ -1,5 +1,5 @@
 // All that leaves podctl, however it is cut into pieces: others' text is seen and not obeyed.
-#include "cmd/outlet.h"
+#include "cmd/output_filter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@ namespace {
 using ::testing::HasSubstr;
 
 // What comes out, written in pieces of `piece` bytes.
-std::string Out(std::string_view text, Outlet::Rules rules = {}, std::size_t piece = 1000) {
+std::string Out(std::string_view text, OutputFilter::Rules rules = {}, std::size_t piece = 1000) {
   std::stringbuf to;
   {
-    Outlet outlet(to, rules);
+    OutputFilter outlet(to, rules);
     std::ostream stream(&outlet);
     for (std::size_t at = 0; at < text.size(); at += piece) {
       stream << text.substr(at, piece) << std::flush;
@@ -26,7 +26,7 @@ std::string Out(std::string_view text, Outlet::Rules rules = {}, std::size_t pie
   return to.str();
 }
 
-TEST(Outlet, ControlCharactersAreSeen) {
+TEST(OutputFilter, ControlCharactersAreSeen) {
   const std::string text =
       "a\tb\x1b[2J\x07 \x7f \xc2\x9b"
       "c \xe2\x80\xae \xd8\x9c \xff\xc3( é \xf0\x9f\x98\x80 \xed\xa0\x80\n";
@@ -38,14 +38,14 @@ TEST(Outlet, ControlCharactersAreSeen) {
   EXPECT_EQ(Out("cut \xf0\x9f"), "cut \\xf0\\x9f");
 }
 
-TEST(Outlet, ALineEndsWithNewlineOnly) {
+TEST(OutputFilter, ALineEndsWithNewlineOnly) {
   for (const std::size_t piece : {1U, 1000U}) {
     EXPECT_EQ(Out("a\r\nb\rc\r\r\n", {}, piece), "a\nb\\x0dc\\x0d\n");
     EXPECT_EQ(Out("a\r", {}, piece), "a\\x0d");
   }
 }
 
-TEST(Outlet, JsonStaysJson) {
+TEST(OutputFilter, JsonStaysJson) {
   Value value = Value::EmptyMap();
   value.Set("text", "\x1b\r\n\x7f \xc2\x9b \xe2\x80\xae ##[error]x \\\xc2\x9b");
   const auto back = ParseJson(Out(ToJson(value), {true, true}));
@@ -53,7 +53,7 @@ TEST(Outlet, JsonStaysJson) {
   EXPECT_EQ((*back)["text"].AsString(), value["text"].AsString());
 }
 
-TEST(Outlet, OnlyItsOwnColoursPassAndOnlyWhereTheyAreWanted) {
+TEST(OutputFilter, OnlyItsOwnColoursPassAndOnlyWhereTheyAreWanted) {
   EXPECT_EQ(Out("\x1b[31mred\x1b[0m", {true, false}), "\x1b[31mred\x1b[0m");
   EXPECT_EQ(Out("\x1b[31mred", {false, false}), "\\x1b[31mred");
   for (const std::string text : {"\x1b[8m", "\x1b[1A", "\x1b]0;x\x07", "\x1b[2K", "\x1b"}) {
@@ -61,9 +61,9 @@ TEST(Outlet, OnlyItsOwnColoursPassAndOnlyWhereTheyAreWanted) {
   }
 }
 
-TEST(Outlet, ItsOwnCursorMovementsPassWithWhatFollows) {
+TEST(OutputFilter, ItsOwnCursorMovementsPassWithWhatFollows) {
   std::stringbuf to;
-  Outlet outlet(to, {});
+  OutputFilter outlet(to, {});
   std::ostream stream(&outlet);
   PassOwn(stream, "\x1b[1A\r");
   EXPECT_EQ(to.str(), "") << "in one write with what follows";
@@ -72,7 +72,7 @@ TEST(Outlet, ItsOwnCursorMovementsPassWithWhatFollows) {
   EXPECT_TRUE(IsOutlet(stream));
 }
 
-TEST(Outlet, InCiNoLineBeginsACommand) {
+TEST(OutputFilter, InCiNoLineBeginsACommand) {
   const auto ci = [](std::string_view text) {
     const std::string out = Out(text, {false, true});
     EXPECT_EQ(Out(text, {false, true}, 1), out);
@@ -91,10 +91,10 @@ TEST(Outlet, InCiNoLineBeginsACommand) {
   EXPECT_EQ(Out("::error::x\n##[error]\n"), "::error::x\n##[error]\n") << "elsewhere it is text";
 }
 
-TEST(Outlet, AWriteThatFailsIsNoticed) {
+TEST(OutputFilter, AWriteThatFailsIsNoticed) {
   struct Full final : std::streambuf {};
   Full full;
-  Outlet outlet(full, {});
+  OutputFilter outlet(full, {});
   std::ostream stream(&outlet);
   stream << "lost";
   EXPECT_FALSE(stream);

@@ -20,7 +20,7 @@
 #include "plans/kinds/pod/node_view.h"
 #include "providers/os/clock.h"
 #include "state/transitions.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/kinds.h"
 
 namespace podctl::testing {
@@ -46,27 +46,27 @@ class BackedCloud {
   std::function<void()> on_answer;  // called when the service has answered, on any thread
 };
 
-struct CloudWishes {
+struct CloudRequest {
   bool workers = false;  // that have host keys
   bool slow = false;     // a create is still under way when the next run looks
 };
 using BackedCloudFactory = std::function<std::unique_ptr<BackedCloud>(
-    const CloudWishes& wishes, Clock& clock, Random& random)>;
+    const CloudRequest& request, Clock& clock, Random& random)>;
 
 class BackingSuite : public ::testing::TestWithParam<BackedCloudFactory> {
  protected:
-  // A new desk before an empty cloud, with a spec of one pod.
-  void Begin(const CloudWishes& wishes = {}) {
+  // A new harness with an empty cloud, with a spec of one pod.
+  void Begin(const CloudRequest& request = {}) {
     cloud_.reset();
-    desk_ = std::make_unique<Desk>();
-    cloud_ = GetParam()(wishes, desk_->clock, desk_->random);
+    harness_ = std::make_unique<Harness>();
+    cloud_ = GetParam()(request, harness_->clock, harness_->random);
     ASSERT_NE(cloud_, nullptr);
-    desk_->provider_door = &cloud_->provider();
-    // The clock of the desk is quicker than the cloud.
-    desk_->options.operation_timeout = std::chrono::hours(10'000);
-    desk_->Pods(Desk::Pod("a", cloud_->keys()));
+    harness_->provider_door = &cloud_->provider();
+    // The clock of the harness is quicker than the cloud.
+    harness_->options.operation_timeout = std::chrono::hours(10'000);
+    harness_->Pods(Harness::Pod("a", cloud_->keys()));
   }
-  PodRecord Record() { return Pods(desk_->Stored()).at(Addr("pod.a")); }
+  PodRecord Record() { return Pods(harness_->Stored()).at(Addr("pod.a")); }
   PodSurvey Look(const State& state, bool refresh) {
     const Spec spec;
     const auto seen = Observe({spec, state, refresh}, AllKinds().all, cloud_->provider(), 2, {});
@@ -75,16 +75,16 @@ class BackingSuite : public ::testing::TestWithParam<BackedCloudFactory> {
   }
   void ExpectNothingLeft() {
     EXPECT_THAT(cloud_->Objects(), ::testing::IsEmpty());
-    EXPECT_THAT(desk_->Stored().records, ::testing::IsEmpty());
+    EXPECT_THAT(harness_->Stored().records, ::testing::IsEmpty());
   }
 
-  std::unique_ptr<Desk> desk_;
+  std::unique_ptr<Harness> harness_;
   std::unique_ptr<BackedCloud> cloud_;
 };
 
 TEST_P(BackingSuite, APodIsMadeSeenReachedAndDeleted) {
   Begin({.workers = true});
-  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
+  ASSERT_NO_FATAL_FAILURE(harness_->ApplyAll());
   EXPECT_EQ(cloud_->Objects(), cloud_->Whole());
   const PodRecord record = Record();
   EXPECT_TRUE(record.exists());
@@ -98,22 +98,22 @@ TEST_P(BackingSuite, APodIsMadeSeenReachedAndDeleted) {
   }
   EXPECT_EQ(addresses.size(), 4U);  // v3-32: four workers
   EXPECT_FALSE(addresses.contains(""));
-  const auto told = backing.AskWorkers(cloud_->provider(), record, {});
-  ASSERT_TRUE(told.has_value()) << told.error().message;
-  const auto keys = HostKeysOf(*told);
+  const auto reported = backing.AskWorkers(cloud_->provider(), record, {});
+  ASSERT_TRUE(reported.has_value()) << reported.error().message;
+  const auto keys = HostKeysOf(*reported);
   EXPECT_EQ(keys.size(), 4U);
   EXPECT_EQ(keys, record.host_keys);
-  EXPECT_TRUE(desk_->Destroy().ok());
+  EXPECT_TRUE(harness_->Destroy().ok());
   ExpectNothingLeft();
 }
 
 TEST_P(BackingSuite, ALostReplyOfTheCreateLeadsToOneObject) {
   Begin();
   cloud_->LoseReplyOfCreate();
-  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
+  ASSERT_NO_FATAL_FAILURE(harness_->ApplyAll());
   EXPECT_TRUE(cloud_->LostReply());
   EXPECT_EQ(cloud_->Objects(), cloud_->Whole());
-  EXPECT_TRUE(desk_->Destroy().ok());
+  EXPECT_TRUE(harness_->Destroy().ok());
   ExpectNothingLeft();
 }
 
@@ -121,33 +121,33 @@ TEST_P(BackingSuite, ANameThatSomebodyElseHasIsRefused) {
   Begin();
   cloud_->MakeByHand();
   const std::vector<std::string> before = cloud_->Objects();
-  const Diagnostics diagnostics = desk_->TryPlan();
+  const Diagnostics diagnostics = harness_->TryPlan();
   ASSERT_EQ(diagnostics.items().size(), 1U);
   EXPECT_THAT(diagnostics.items()[0].summary, ::testing::HasSubstr("already exists"));
   EXPECT_THAT(diagnostics.items()[0].detail, ::testing::HasSubstr("podctl import"));
   // Nor is it taken by who did not look.
-  desk_->plan_options.refresh = false;
-  const ExecuteResult result = desk_->Apply();
+  harness_->plan_options.refresh = false;
+  const ExecuteResult result = harness_->Apply();
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_EQ(result.failures[0].error.code, ErrorCode::kAlreadyExists);
-  EXPECT_THAT(desk_->Stored().records, ::testing::IsEmpty());
+  EXPECT_THAT(harness_->Stored().records, ::testing::IsEmpty());
   EXPECT_EQ(cloud_->Objects(), before);
 }
 
 TEST_P(BackingSuite, ADeleteOfWhatIsGoneEndsWell) {
   Begin();
-  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
+  ASSERT_NO_FATAL_FAILURE(harness_->ApplyAll());
   cloud_->DeleteByHand();
-  desk_->plan_options.refresh = false;  // so that it is sent
-  EXPECT_TRUE(desk_->Destroy().ok());
-  desk_->events.At("done pod.a");
+  harness_->plan_options.refresh = false;  // so that it is sent
+  EXPECT_TRUE(harness_->Destroy().ok());
+  harness_->events.At("done pod.a");
   ExpectNothingLeft();
 }
 
 TEST_P(BackingSuite, ListAndGetAgree) {
   Begin();
-  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
-  State state = desk_->Stored();
+  ASSERT_NO_FATAL_FAILURE(harness_->ApplyAll());
+  State state = harness_->Stored();
   // Without refresh only what was begun is looked at, and each of it by itself.
   BeginChange({"", "2026-11-20T14:30:00Z"}, &Pods(state)[Addr("pod.a")]);
   const PodSurvey listed = Look(state, true);
@@ -160,13 +160,13 @@ TEST_P(BackingSuite, ListAndGetAgree) {
 
 TEST_P(BackingSuite, WhatIsRememberedIsEnoughToSeeThatNothingIsToBeDone) {
   Begin();
-  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
-  const PodSurvey seen = Look(desk_->Stored(), true);
-  const PodSurvey remembered = Look(desk_->Stored(), false);
+  ASSERT_NO_FATAL_FAILURE(harness_->ApplyAll());
+  const PodSurvey seen = Look(harness_->Stored(), true);
+  const PodSurvey remembered = Look(harness_->Stored(), false);
   EXPECT_EQ(remembered.nodes.size(), seen.nodes.size());
   EXPECT_EQ(remembered.auxiliary.size(), seen.auxiliary.size());
-  desk_->plan_options.refresh = false;
-  EXPECT_TRUE(desk_->MakePlan().Empty());
+  harness_->plan_options.refresh = false;
+  EXPECT_TRUE(harness_->MakePlan().Empty());
 }
 
 TEST_P(BackingSuite, ARunThatIsDroppedInTheMiddleIsTakenUp) {
@@ -178,14 +178,14 @@ TEST_P(BackingSuite, ARunThatIsDroppedInTheMiddleIsTakenUp) {
       std::atomic<int> answers{0};
       cloud_->on_answer = [&] {
         if (++answers != k) return;
-        if (disk_dies) desk_->files.StopAfter(0);
-        desk_->leave.request_stop();
+        if (disk_dies) harness_->files.StopAfter(0);
+        harness_->leave.request_stop();
       };
-      EXPECT_FALSE(desk_->Apply().ok());
+      EXPECT_FALSE(harness_->Apply().ok());
       cloud_->on_answer = nullptr;
-      desk_->leave = {};
-      desk_->files.Restart();
-      desk_->ApplyAll();
+      harness_->leave = {};
+      harness_->files.Restart();
+      harness_->ApplyAll();
       EXPECT_EQ(cloud_->Objects(), cloud_->Whole());
     }
   }

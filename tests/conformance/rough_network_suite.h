@@ -161,9 +161,9 @@ TEST_P(RoughNetworkSuite, AKeyExchangeThatIsCut) {
 }
 
 TEST_P(RoughNetworkSuite, AKeyThatIsKnownOnlyAfterAWhile) {
-  RudeSshServer::Manners manners;
-  manners.refused_logins = 2;
-  const RudeSshServer server(manners);
+  RudeSshServer::Behavior behavior;
+  behavior.refused_logins = 2;
+  const RudeSshServer server(behavior);
   const auto result = RunOne(server.Access(), "first", Patient());
   EXPECT_TRUE(result.ok()) << result.message;
   EXPECT_EQ(result.attempts, 3);
@@ -171,10 +171,10 @@ TEST_P(RoughNetworkSuite, AKeyThatIsKnownOnlyAfterAWhile) {
 }
 
 TEST_P(RoughNetworkSuite, AHostKeyThatChangesBetweenAttempts) {
-  RudeSshServer::Manners manners;
-  manners.changes_host_key = true;
-  manners.refused_logins = 1;  // so that there is a second attempt
-  const RudeSshServer server(manners);
+  RudeSshServer::Behavior behavior;
+  behavior.changes_host_key = true;
+  behavior.refused_logins = 1;  // so that there is a second attempt
+  const RudeSshServer server(behavior);
   WorkerAccess worker = server.Access();
   worker.host_keys = {server.HostKey()};
   const auto result = RunOne(worker, "first", Patient());
@@ -195,9 +195,9 @@ TEST_P(RoughNetworkSuite, ARevokedHostKey) {
 }
 
 TEST_P(RoughNetworkSuite, AChannelThatIsRefused) {
-  RudeSshServer::Manners manners;
-  manners.refused_channels = 3;
-  const RudeSshServer server(manners);
+  RudeSshServer::Behavior behavior;
+  behavior.refused_channels = 3;
+  const RudeSshServer server(behavior);
   ssh::Limits limits = Patient();
   limits.retry = Milliseconds(0);
   auto result = RunOne(server.Access(), "first", limits);
@@ -230,9 +230,9 @@ TEST_P(RoughNetworkSuite, OutputWithoutEndIsStopped) {
 }
 
 TEST_P(RoughNetworkSuite, AnExitStatusThatNeverComesIsNoSuccess) {
-  RudeSshServer::Manners manners;
-  manners.tells_no_exit_status = true;
-  const RudeSshServer server(manners);
+  RudeSshServer::Behavior behavior;
+  behavior.tells_no_exit_status = true;
+  const RudeSshServer server(behavior);
   const auto result = RunOne(server.Access(), "first", Patient());
   EXPECT_FALSE(result.ok()) << "nobody has said that it went well";
   EXPECT_NE(result.outcome, ssh::Outcome::kExited);

@@ -39,7 +39,7 @@ TEST_P(SshTransportSuite, TellsOfACommandThatDoesNotEndWhenAskedTo) {
   const SshServer server;
   ssh::Limits limits = Impatient();
   limits.command = std::chrono::milliseconds(300);
-  limits.farewell = std::chrono::milliseconds(500);
+  limits.termination = std::chrono::milliseconds(500);
   limits.grace = std::chrono::seconds(2);
   const std::string seconds = "58." + std::to_string(getpid());
   const ssh::WorkerResult result =
@@ -58,7 +58,7 @@ TEST_P(SshTransportSuite, EndsACommandThatNobodyWaitsFor) {
   std::stop_source abandon;
   ssh::Limits limits = Impatient();
   limits.grace = std::chrono::seconds(1);
-  limits.farewell = std::chrono::seconds(60);
+  limits.termination = std::chrono::seconds(60);
   limits.abandon = abandon.get_token();
   observer_.on_line = [&](std::size_t, std::string_view) {
     stop.request_stop();
@@ -78,7 +78,7 @@ TEST_P(SshTransportSuite, EndsAllThatTheCommandHasStarted) {
   const SshServer server;
   ssh::Limits limits = Impatient();
   limits.grace = std::chrono::seconds(1);
-  limits.farewell = std::chrono::seconds(60);
+  limits.termination = std::chrono::seconds(60);
   std::stop_source stop;
   observer_.on_line = [&](std::size_t, std::string_view) { stop.request_stop(); };
   const auto seconds = [](int i) {
@@ -114,9 +114,10 @@ TEST_P(SshTransportSuite, StopsRunningAndWaitingJobs) {
 
 // Who writes files is to have all that there was, however far behind it is.
 TEST_P(SshTransportSuite, WhoTakesBytesGetsAllThatWasReceivedBeforeAStop) {
-  class Keeper final : public ssh::Observer {
+  class OutputRecorder final : public ssh::Observer {
    public:
-    Keeper(std::string mark, std::stop_source& stop) : mark_(std::move(mark)), stop_(stop) {}
+    OutputRecorder(std::string mark, std::stop_source& stop)
+        : mark_(std::move(mark)), stop_(stop) {}
     bool TakesBytes() const override { return true; }
     void OnBytes(std::size_t, ssh::Stream, std::string_view bytes) override {
       // Held up until the command has written all of it.
@@ -137,13 +138,13 @@ TEST_P(SshTransportSuite, WhoTakesBytesGetsAllThatWasReceivedBeforeAStop) {
   };
   const SshServer server;
   std::stop_source stop;
-  Keeper keeper(server.Home() + "/written", stop);
+  OutputRecorder recorder(server.Home() + "/written", stop);
   const auto results = transport_->Run(
       {{server.Access(), "cd; head -c 3000000 /dev/zero; touch written; sleep 59.75", nullptr}},
-      Impatient(), keeper, stop.get_token());
+      Impatient(), recorder, stop.get_token());
   EXPECT_EQ(results[0].outcome, ssh::Outcome::kCancelled);
   EXPECT_GT(results[0].bytes_out, 1'000'000U);
-  EXPECT_EQ(keeper.kept, results[0].bytes_out);
+  EXPECT_EQ(recorder.kept, results[0].bytes_out);
 }
 
 TEST_P(SshTransportSuite, LeavesACommandThatSaysMoreThanItMay) {

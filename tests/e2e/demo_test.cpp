@@ -101,10 +101,11 @@ TEST_F(DemoTest, TheStoryIsToldToItsEndAndLeavesNothingBehind) {
   plain.Start({"bash", Script()});
   deaf.Start({"sh", "-c", "trap '' INT; exec bash \"$0\"", Script()});
   for (Demo* demo : {&plain, &deaf}) {
-    const RunResult told = demo->Result();
-    EXPECT_EQ(told.code, 0) << told;
-    EXPECT_THAT(told.out, EndsWith(kLastWords)) << told;
-    EXPECT_THAT(told.out, HasSubstr("\nhello from ")) << "what came through the tunnel\n" << told;
+    const RunResult reported = demo->Result();
+    EXPECT_EQ(reported.code, 0) << reported;
+    EXPECT_THAT(reported.out, EndsWith(kLastWords)) << reported;
+    EXPECT_THAT(reported.out, HasSubstr("\nhello from ")) << "what came through the tunnel\n"
+                                                          << reported;
     EXPECT_THAT(demo->FilesLeft(), ::testing::IsEmpty());
   }
   EXPECT_THAT(ProcessesLeft(), ::testing::IsEmpty());
@@ -116,10 +117,10 @@ TEST_F(DemoTest, AStoryThatFailsWhileItsTunnelIsOpenCleansUpToo) {
   demo.box().WriteFile("bin/curl", "#!/bin/sh\necho 'no curl today' >&2\nexit 7\n");
   chmod(demo.box().Path("bin/curl").c_str(), 0755);
   demo.Start({"sh", "-c", "PATH=$PWD/bin:$PATH; export PATH; exec bash \"$0\"", Script()});
-  const RunResult told = demo.Result();
-  EXPECT_EQ(told.code, 7) << told;
-  EXPECT_THAT(told.err, HasSubstr("no curl today")) << told;
-  EXPECT_THAT(told.out, Not(HasSubstr(kLastWords)));
+  const RunResult reported = demo.Result();
+  EXPECT_EQ(reported.code, 7) << reported;
+  EXPECT_THAT(reported.err, HasSubstr("no curl today")) << reported;
+  EXPECT_THAT(reported.out, Not(HasSubstr(kLastWords)));
   EXPECT_THAT(demo.FilesLeft(), ::testing::IsEmpty());
   EXPECT_THAT(ProcessesLeft(), ::testing::IsEmpty());
 }

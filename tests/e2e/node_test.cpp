@@ -20,7 +20,7 @@ Arguments With(Arguments words, const Arguments& more) {
   return words;
 }
 
-TEST(OfferTest, TheServiceSaysWhatAZoneOffers) {
+TEST(CatalogueTest, TheServiceSaysWhatAZoneOffers) {
   Sandbox box;
   box.StartEmulator("none");
   const RunResult types = box.Run(With({"types"}, kHere));
@@ -43,7 +43,7 @@ TEST(OfferTest, TheServiceSaysWhatAZoneOffers) {
   EXPECT_GT((*list)["versions"].AsList().size(), 3U);
 }
 
-TEST(OfferTest, TheServicesOwnWordIsAnError) {
+TEST(CatalogueTest, TheServicesOwnWordIsAnError) {
   Sandbox box;
   box.StartEmulator("none");
   for (const char* command : {"types", "versions"}) {
@@ -54,7 +54,7 @@ TEST(OfferTest, TheServicesOwnWordIsAnError) {
   }
 }
 
-TEST(OfferTest, OfflineTheCatalogueAnswersAndSaysSo) {
+TEST(CatalogueTest, OfflineTheCatalogueAnswersAndSaysSo) {
   Sandbox box;
   box.SetVariable("PODCTL_ENDPOINT", "http://127.0.0.1:1/");  // nobody is there
   const RunResult types = box.Run(With({"types"}, kHere));
@@ -66,7 +66,7 @@ TEST(OfferTest, OfflineTheCatalogueAnswersAndSaysSo) {
   EXPECT_EQ(box.Run(With({"versions"}, kHere)).code, 1);
 }
 
-TEST(OfferTest, WithoutAZoneTheWholeCatalogueIsShown) {
+TEST(CatalogueTest, WithoutAZoneTheWholeCatalogueIsShown) {
   Sandbox box;
   const RunResult types = box.Run({"types"});
   EXPECT_EQ(types.code, 0) << types;

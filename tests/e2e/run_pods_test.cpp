@@ -189,7 +189,7 @@ TEST_F(ContainerTest, IsStoppedWithTheJobHoweverThatEnds) {
   EXPECT_EQ(killed.code, 0) << killed;
   EXPECT_TRUE(Eventually([&] { return IsContainerGone(); }));
 
-  // Nobody says farewell: the next run finds what is left.
+  // Nobody ends it: the next run finds what is left.
   Exec("rm ~/container", "0-1");
   run = box_.Start({"run", "train"});
   ASSERT_TRUE(Eventually([&] { return Exec("test -s ~/container", "0-1").code == 0; }));

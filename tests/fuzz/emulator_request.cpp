@@ -131,26 +131,26 @@ void AskApi(std::string_view input) {
     const std::string name(TakeUntil(&pair, "="));
     query[name] = pair;
   }
-  Arrival arrival;
-  arrival.method = method;
-  arrival.target = path;
+  RequestHead head;
+  head.method = method;
+  head.target = path;
   while (!input.empty()) {
     std::string_view line = TakeUntil(&input, "\n");
     if (line.empty()) break;
     const std::string_view name = TakeUntil(&line, ": ");
-    std::vector<std::string>* const values = name == "Host"             ? &arrival.hosts
-                                             : name == "Origin"         ? &arrival.origins
-                                             : name == "Sec-Fetch-Site" ? &arrival.sites
-                                             : name == "Sec-Fetch-Dest" ? &arrival.destinations
-                                             : name == "Content-Type"   ? &arrival.types
+    std::vector<std::string>* const values = name == "Host"             ? &head.hosts
+                                             : name == "Origin"         ? &head.origins
+                                             : name == "Sec-Fetch-Site" ? &head.sites
+                                             : name == "Sec-Fetch-Dest" ? &head.destinations
+                                             : name == "Content-Type"   ? &head.types
                                                                         : nullptr;
     if (values != nullptr) values->emplace_back(line);
   }
-  arrival.has_body = !input.empty();
-  const Refusal refused = CheckArrival({.port = kPort, .hosts = {}, .users = {}}, arrival);
-  const bool ours = arrival.hosts.size() == 1 && arrival.hosts[0].ends_with(":8470");
+  head.has_body = !input.empty();
+  const Refusal refused = CheckRequestHead({.port = kPort, .hosts = {}, .users = {}}, head);
+  const bool ours = head.hosts.size() == 1 && head.hosts[0].ends_with(":8470");
   const bool foreign =
-      std::any_of(arrival.origins.begin(), arrival.origins.end(),
+      std::any_of(head.origins.begin(), head.origins.end(),
                   [](const std::string& origin) { return !origin.ends_with(":8470"); });
   Expect(refused || (ours && !foreign),
          "a request for another host, or of another origin, is refused");

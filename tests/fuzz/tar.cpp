@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const unsigned choice = data[0];
   const Ground ground((choice & 0x40U) != 0);
-  const auto asked = tar::AskedNames::Of(AskedFor(choice & 7U));
+  const auto asked = tar::RequestedNames::Of(AskedFor(choice & 7U));
   Expect(static_cast<bool>(asked), "these can be asked for");
   const std::string rename = asked->nameless() ? "home" : "";
   std::string_view rest = TextOf(data + 1, size - 1);

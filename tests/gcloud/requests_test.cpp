@@ -19,7 +19,7 @@
 #include "providers/slices.h"
 #include "tests/gcloud/counterparts.h"
 #include "tests/gcloud/wire_cloud.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/providers/gcp/fake_gcloud.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden.h"
@@ -126,8 +126,8 @@ std::vector<std::string> Compare(const Recorded& theirs, const Request& ours) {
 class Bench {
  public:
   Bench() {
-    desk_.provider_door = &whole_;
-    desk_.options.parallelism = 0;
+    harness_.provider_door = &whole_;
+    harness_.options.parallelism = 0;
   }
 
   std::vector<Request> Requests(const Counterpart& counterpart) {
@@ -167,8 +167,8 @@ class Bench {
 
  private:
   void Apply(const std::string& pods) {
-    desk_.SpecText("project: demo-project\nzone: europe-west4-a\npods:\n" + pods);
-    const ExecuteResult result = desk_.Apply();
+    harness_.SpecText("project: demo-project\nzone: europe-west4-a\npods:\n" + pods);
+    const ExecuteResult result = harness_.Apply();
     for (const auto& failure : result.failures) ADD_FAILURE() << failure.error.message;
     EXPECT_TRUE(result.ok());
   }
@@ -185,7 +185,7 @@ class Bench {
   gcp::TpuProvider provider_{gcp::Endpoint{"http://127.0.0.1:8470/"}, wire_, credentials_, clock_,
                              random_};
   SlicedProvider whole_{provider_};
-  Desk desk_;
+  Harness harness_;
 };
 
 // What is listed of one command.

@@ -1,4 +1,4 @@
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 
 #include <algorithm>
 
@@ -54,16 +54,16 @@ std::size_t EventLog::Count(const std::string& line) const {
   return static_cast<std::size_t>(std::count(lines.begin(), lines.end(), line));
 }
 
-void Desk::Pods(const std::string& pods) {
+void Harness::Pods(const std::string& pods) {
   SpecText("project: p\nzone: europe-west4-a\npods:\n" + pods);
 }
 
-std::string Desk::Pod(const std::string& name, const std::string& keys) {
+std::string Harness::Pod(const std::string& name, const std::string& keys) {
   return "  " + name + ":\n    acceleratorType: v3-32\n    runtimeVersion: tpu-vm-tf-2.11.0-pod\n" +
          keys;
 }
 
-std::unique_ptr<StateStore> Desk::OpenStore() {
+std::unique_ptr<StateStore> Harness::OpenStore() {
   auto store = std::make_unique<LocalStore>(
       kStatePath, files, clock, *random_door,
       LockHolder{"here", "alice@here", 1001, [](int, const std::string&) { return false; }},
@@ -72,7 +72,7 @@ std::unique_ptr<StateStore> Desk::OpenStore() {
   return std::make_unique<LogStore>(std::move(store), *log, RememberedKinds());
 }
 
-Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
+Result<Harness::Prepared> Harness::TryPrepare(bool destroy) {
   Prepared run;
   LoadOptions load;
   load.kinds = kinds_.known();
@@ -106,7 +106,7 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   return run;
 }
 
-std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
+std::optional<Harness::Prepared> Harness::Prepare(bool destroy) {
   auto run = TryPrepare(destroy);
   if (!run) return std::nullopt;  // the disk is broken, or the machine stands still
   EXPECT_TRUE(run->store != nullptr) << Text(run->diagnostics);
@@ -114,7 +114,7 @@ std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
   return std::move(*run);
 }
 
-Plan Desk::MakePlan() {
+Plan Harness::MakePlan() {
   auto run = Prepare(false);
   EXPECT_TRUE(run.has_value());
   if (!run) return {};
@@ -122,13 +122,13 @@ Plan Desk::MakePlan() {
   return std::move(run->plan);
 }
 
-Diagnostics Desk::TryPlan() {
+Diagnostics Harness::TryPlan() {
   auto run = Prepare(false);
   EXPECT_TRUE(run.has_value());
   return run ? std::move(run->diagnostics) : Diagnostics{};
 }
 
-ExecuteResult Desk::Run(bool destroy) {
+ExecuteResult Harness::Run(bool destroy) {
   events.lines.clear();
   events.output.clear();
   auto run = Prepare(destroy);
@@ -140,14 +140,14 @@ ExecuteResult Desk::Run(bool destroy) {
   return Execute(&*run);
 }
 
-ExecuteResult Desk::Execute(Prepared* run) {
+ExecuteResult Harness::Execute(Prepared* run) {
   const Doors doors{*provider_door, *steps_door,     *run->store,       clock,
                     *random_door,   run->generation, kinds_.known().all};
   return podctl::Execute(run->plan, run->state, run->observation, doors, options, events,
                          drain.get_token(), leave.get_token());
 }
 
-Desk::Attempt Desk::TryApply(bool destroy) {
+Harness::Attempt Harness::TryApply(bool destroy) {
   events.lines.clear();
   events.output.clear();
   auto run = TryPrepare(destroy);
@@ -162,7 +162,7 @@ Desk::Attempt Desk::TryApply(bool destroy) {
   return attempt;
 }
 
-void Desk::ApplyAll() {
+void Harness::ApplyAll() {
   const ExecuteResult result = Apply();
   for (const auto& failure : result.failures) {
     ADD_FAILURE() << failure.change.address << ": " << failure.error.message;
@@ -174,7 +174,7 @@ void Desk::ApplyAll() {
   ASSERT_TRUE(left.drift.empty()) << left.drift.front().sentence;
 }
 
-void Desk::InterruptWhileWaiting() {
+void Harness::InterruptWhileWaiting() {
   cloud.queue.capacity = false;
   events.on_line = [&](const std::string& line) {
     if (line.find("WAITING") != std::string::npos) drain.request_stop();
@@ -184,7 +184,7 @@ void Desk::InterruptWhileWaiting() {
   drain = {};
 }
 
-State Desk::Stored() {
+State Harness::Stored() {
   if (log != nullptr) {
     auto stored = OpenStore()->Load();
     EXPECT_TRUE(stored.has_value()) << stored.error().message;
@@ -197,11 +197,11 @@ State Desk::Stored() {
   return state ? std::move(*state) : State{};
 }
 
-Value Desk::Node(const std::string& node) {
+Value Harness::Node(const std::string& node) {
   return cloud.Node(Name(node)).value_or(Value());
 }
 
-std::vector<std::string> Desk::Requests() const {
+std::vector<std::string> Harness::Requests() const {
   std::vector<std::string> requests;
   for (const auto& call : cloud.Calls()) {
     if (call.method == "list" || call.method == "get" || call.method.starts_with("operation") ||

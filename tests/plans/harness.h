@@ -1,6 +1,6 @@
-// A desk at which somebody writes specs and lets podctl plan and apply them, on fakes of all doors:
-// a cloud, workers, a disk and a clock that tests can break. Each Plan, Apply and Destroy is a run
-// of its own, which knows of earlier ones only what is on the disk and in the cloud.
+// A harness in which somebody writes specs and lets podctl plan and apply them, on fakes of all
+// doors: a cloud, workers, a disk and a clock that tests can break. Each Plan, Apply and Destroy is
+// a run of its own, which knows of earlier ones only what is on the disk and in the cloud.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -70,9 +70,9 @@ class EventLog final : public EventSink {
   }
 };
 
-class Desk {
+class Harness {
  public:
-  explicit Desk(FakeProvider::Options cloud_options = {}) : cloud(cloud_options) {
+  explicit Harness(FakeProvider::Options cloud_options = {}) : cloud(cloud_options) {
     files.SetFolder("/project");
   }
 

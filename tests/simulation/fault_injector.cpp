@@ -1,4 +1,4 @@
-#include "tests/simulation/weather.h"
+#include "tests/simulation/fault_injector.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 namespace podctl::simulation {
 namespace {
 
-using testing::Desk;
 using testing::FakeProvider;
+using testing::Harness;
 
 // No simulated run needs nearly as many; one that does goes round in circles.
 constexpr int kMostCalls = 5000;
@@ -32,83 +32,83 @@ Error Refusal(Dice& dice) {
 
 }  // namespace
 
-void Weather::Set(const Sky& sky) {
-  sky_ = sky;
+void FaultInjector::Set(const FaultRates& rates) {
+  rates_ = rates;
   record_.faults = record_.meddling = record_.calls = 0;
   dies_after_ = dice_.Chance(0.5);
-  desk_.cloud.Calm();
+  harness_.cloud.Calm();
 }
 
-std::optional<Error> Weather::Dead() const {
-  if (!desk_.files.Stopped()) return std::nullopt;
+std::optional<Error> FaultInjector::Dead() const {
+  if (!harness_.files.Stopped()) return std::nullopt;
   return MakeError(ErrorCode::kCancelled, "the dead make no calls");
 }
 
-bool Weather::Die(const std::string& when) {
-  if (sky_.dies_at == 0 || record_.calls != sky_.dies_at) return false;
+bool FaultInjector::Die(const std::string& when) {
+  if (rates_.dies_at == 0 || record_.calls != rates_.dies_at) return false;
   Note("dies " + when);
   ++record_.faults;
-  desk_.files.StopAfter(0);
+  harness_.files.StopAfter(0);
   return true;
 }
 
-std::optional<Error> Weather::Before(const std::string& call) {
+std::optional<Error> FaultInjector::Before(const std::string& call) {
   if (auto dead = Dead()) return dead;
   if (++record_.calls > kMostCalls) {
     return MakeError(ErrorCode::kInternal, "the run goes round in circles");
   }
-  desk_.clock.Advance(std::chrono::milliseconds(dice_.Below(400)));
-  if (dice_.Chance(sky_.other_people)) Meddle();
-  if (sky_.interrupted_at == record_.calls) {
+  harness_.clock.Advance(std::chrono::milliseconds(dice_.Below(400)));
+  if (dice_.Chance(rates_.other_people)) Meddle();
+  if (rates_.interrupted_at == record_.calls) {
     Note("interrupted before " + call);
     ++record_.faults;
-    desk_.drain.request_stop();
+    harness_.drain.request_stop();
   }
   if (!dies_after_ && Die("before " + call)) return Dead();
-  if (!dice_.Chance(sky_.refusal)) return std::nullopt;
+  if (!dice_.Chance(rates_.refusal)) return std::nullopt;
   ++record_.faults;
   Error error = Refusal(dice_);
   Note(fmt::format("{}: {}", call, error.message));
   return error;
 }
 
-Result<Operation> Weather::After(const std::string& call, Result<Operation> result) {
+Result<Operation> FaultInjector::After(const std::string& call, Result<Operation> result) {
   Note(fmt::format("{}: {}", call, result ? IdOf(result->name) : result.error().message));
   if (dies_after_ && Die("after " + call)) return *Dead();
-  if (!result || !dice_.Chance(sky_.lost_reply)) return result;
+  if (!result || !dice_.Chance(rates_.lost_reply)) return result;
   ++record_.faults;
   Note("  its answer is lost");
   return MakeError(ErrorCode::kReplyLost, "simulated loss of the answer");
 }
 
-void Weather::MaybeFailOperation(const std::string& method, const std::string& node) {
-  if (!dice_.Chance(sky_.failed_operation)) return;
+void FaultInjector::MaybeFailOperation(const std::string& method, const std::string& node) {
+  if (!dice_.Chance(rates_.failed_operation)) return;
   static const std::vector<ErrorCode> codes = {
       ErrorCode::kPermissionDenied, ErrorCode::kInvalidArgument, ErrorCode::kFailedPrecondition,
       ErrorCode::kInternal};
-  const bool leaves = sky_.half_made_nodes && method == "create" && dice_.Chance(0.5);
+  const bool leaves = rates_.half_made_nodes && method == "create" && dice_.Chance(0.5);
   ++record_.faults;
   record_.excused.insert(node);
   Note(fmt::format("the next {} will fail{}", method, leaves ? " and leave a half-made node" : ""));
-  desk_.cloud.FailOperation(method,
-                            dice_.Chance(0.5)
-                                ? FakeProvider::NoCapacity()
-                                : MakeError(dice_.Pick(codes), "simulated failure of an operation"),
-                            leaves);
+  harness_.cloud.FailOperation(
+      method,
+      dice_.Chance(0.5) ? FakeProvider::NoCapacity()
+                        : MakeError(dice_.Pick(codes), "simulated failure of an operation"),
+      leaves);
 }
 
 // Somebody else does something to a node that stands there.
-void Weather::Meddle() {
+void FaultInjector::Meddle() {
   std::vector<Value> nodes;
-  for (const Value& node : desk_.cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
+  for (const Value& node : harness_.cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
     if (NodeState(node) == "READY") nodes.push_back(node);
   }
   if (nodes.empty()) return;
   const Value node = dice_.Pick(nodes);
   const std::string id = IdOf(node["name"].AsString());
-  const auto edit = [&](const std::function<void(Value&)>& change) { desk_.Edit(id, change); };
+  const auto edit = [&](const std::function<void(Value&)>& change) { harness_.Edit(id, change); };
   const auto patch = [&](const std::string& field, const std::function<void(Value&)>& change) {
-    desk_.cloud.PatchAsSomebodyElse(Desk::Name(id), {field}, change);
+    harness_.cloud.PatchAsSomebodyElse(Harness::Name(id), {field}, change);
   };
   ++record_.meddling;
   switch (dice_.Below(6)) {
@@ -123,7 +123,7 @@ void Weather::Meddle() {
     case 2:
       Note(id + " is deleted by somebody");
       record_.excused.insert(id);
-      return desk_.cloud.RemoveNode(Desk::Name(id));
+      return harness_.cloud.RemoveNode(Harness::Name(id));
     case 3:
       Note(id + " gets another label");
       return patch("labels", [](Value& there) { there.SetPath("labels.team", "theirs"); });
@@ -137,26 +137,26 @@ void Weather::Meddle() {
   }
 }
 
-Result<std::vector<Value>> Weather::ListNodes(const std::string& project, const std::string& zone,
-                                              std::stop_token stop) {
+Result<std::vector<Value>> FaultInjector::ListNodes(const std::string& project,
+                                                    const std::string& zone, std::stop_token stop) {
   if (auto error = Before("list")) return *error;
-  return desk_.cloud.ListNodes(project, zone, std::move(stop));
+  return harness_.cloud.ListNodes(project, zone, std::move(stop));
 }
 
-Result<Value> Weather::GetNode(const NodeName& name, std::stop_token stop) {
+Result<Value> FaultInjector::GetNode(const NodeName& name, std::stop_token stop) {
   if (auto error = Before("get " + name.node)) return *error;
-  return desk_.cloud.GetNode(name, std::move(stop));
+  return harness_.cloud.GetNode(name, std::move(stop));
 }
 
-Result<Operation> Weather::CreateNode(const NodeName& name, const Value& node,
-                                      const std::string& request_id, std::stop_token stop) {
+Result<Operation> FaultInjector::CreateNode(const NodeName& name, const Value& node,
+                                            const std::string& request_id, std::stop_token stop) {
   const std::string call = "create " + name.node;
   if (auto error = Before(call)) return *error;
-  if (!desk_.cloud.Node(name)) MaybeFailOperation("create", name.node);
-  auto result = desk_.cloud.CreateNode(name, node, request_id, std::move(stop));
+  if (!harness_.cloud.Node(name)) MaybeFailOperation("create", name.node);
+  auto result = harness_.cloud.CreateNode(name, node, request_id, std::move(stop));
   if (result) {
     ++record_.creates[name.node];
-    const auto made = desk_.cloud.Node(name);
+    const auto made = harness_.cloud.Node(name);
     const int workers = made ? static_cast<int>(WorkerCount(*made)) : 0;
     for (int worker = 0; worker < workers; ++worker) {
       record_.runtime[{NodeUid(*made), worker}] = node["metadata"][kRuntimeVariablesKey].AsString();
@@ -165,45 +165,45 @@ Result<Operation> Weather::CreateNode(const NodeName& name, const Value& node,
   return After(call, std::move(result));
 }
 
-Result<Operation> Weather::PatchNode(const NodeName& name, const Value& node,
-                                     const std::vector<std::string>& update_mask,
-                                     std::stop_token stop) {
+Result<Operation> FaultInjector::PatchNode(const NodeName& name, const Value& node,
+                                           const std::vector<std::string>& update_mask,
+                                           std::stop_token stop) {
   const std::string call = fmt::format("patch {} {}", name.node, fmt::join(update_mask, ","));
   if (auto error = Before(call)) return *error;
-  const auto there = desk_.cloud.Node(name);
+  const auto there = harness_.cloud.Node(name);
   if (there && NodeState(*there) == "READY") MaybeFailOperation("patch", "");
-  return After(call, desk_.cloud.PatchNode(name, node, update_mask, std::move(stop)));
+  return After(call, harness_.cloud.PatchNode(name, node, update_mask, std::move(stop)));
 }
 
-Result<Operation> Weather::DeleteNode(const NodeName& name, const std::string& request_id,
-                                      std::stop_token stop) {
+Result<Operation> FaultInjector::DeleteNode(const NodeName& name, const std::string& request_id,
+                                            std::stop_token stop) {
   const std::string call = "delete " + name.node;
   if (auto error = Before(call)) return *error;
-  if (desk_.cloud.Node(name)) MaybeFailOperation("delete", "");
-  return After(call, desk_.cloud.DeleteNode(name, request_id, std::move(stop)));
+  if (harness_.cloud.Node(name)) MaybeFailOperation("delete", "");
+  return After(call, harness_.cloud.DeleteNode(name, request_id, std::move(stop)));
 }
 
-Result<Operation> Weather::StartNode(const NodeName& name, std::stop_token stop) {
+Result<Operation> FaultInjector::StartNode(const NodeName& name, std::stop_token stop) {
   const std::string call = "start " + name.node;
   if (auto error = Before(call)) return *error;
-  const auto there = desk_.cloud.Node(name);
+  const auto there = harness_.cloud.Node(name);
   if (there && NodeState(*there) == "STOPPED") MaybeFailOperation("start", "");
-  return After(call, desk_.cloud.StartNode(name, std::move(stop)));
+  return After(call, harness_.cloud.StartNode(name, std::move(stop)));
 }
 
-Result<Operation> Weather::StopNode(const NodeName& name, std::stop_token stop) {
+Result<Operation> FaultInjector::StopNode(const NodeName& name, std::stop_token stop) {
   const std::string call = "stop " + name.node;
   if (auto error = Before(call)) return *error;
-  const auto there = desk_.cloud.Node(name);
+  const auto there = harness_.cloud.Node(name);
   if (there && NodeState(*there) == "READY") MaybeFailOperation("stop", "");
-  return After(call, desk_.cloud.StopNode(name, std::move(stop)));
+  return After(call, harness_.cloud.StopNode(name, std::move(stop)));
 }
 
-Result<Operation> Weather::GetOperation(const std::string& operation, std::stop_token stop) {
+Result<Operation> FaultInjector::GetOperation(const std::string& operation, std::stop_token stop) {
   if (auto error = Before("look at " + IdOf(operation))) return *error;
-  auto result = desk_.cloud.GetOperation(operation, std::move(stop));
+  auto result = harness_.cloud.GetOperation(operation, std::move(stop));
   // The service forgets operations that have ended.
-  if (result && result->done && !sky_.half_made_nodes && dice_.Chance(sky_.refusal)) {
+  if (result && result->done && !rates_.half_made_nodes && dice_.Chance(rates_.refusal)) {
     ++record_.faults;
     Note(IdOf(operation) + " is forgotten");
     return MakeError(ErrorCode::kNotFound, "simulated loss of an operation");
@@ -211,22 +211,22 @@ Result<Operation> Weather::GetOperation(const std::string& operation, std::stop_
   return result;
 }
 
-Result<std::vector<Operation>> Weather::ListOperations(const std::string& project,
-                                                       const std::string& zone,
-                                                       std::stop_token stop) {
+Result<std::vector<Operation>> FaultInjector::ListOperations(const std::string& project,
+                                                             const std::string& zone,
+                                                             std::stop_token stop) {
   if (auto error = Before("list operations")) return *error;
-  return desk_.cloud.ListOperations(project, zone, std::move(stop));
+  return harness_.cloud.ListOperations(project, zone, std::move(stop));
 }
 
-Result<std::vector<WorkerAttributes>> Weather::GetGuestAttributes(const NodeName& name,
-                                                                  const std::string& query_path,
-                                                                  std::stop_token stop) {
+Result<std::vector<WorkerAttributes>> FaultInjector::GetGuestAttributes(
+    const NodeName& name, const std::string& query_path, std::stop_token stop) {
   if (auto error = Before("attributes " + name.node)) return *error;
-  return desk_.cloud.GetGuestAttributes(name, query_path, std::move(stop));
+  return harness_.cloud.GetGuestAttributes(name, query_path, std::move(stop));
 }
 
-std::vector<StepOutcome> Weather::Run(const Step& step, const std::vector<WorkerAccess>& workers,
-                                      StepObserver& observer, std::stop_token stop) {
+std::vector<StepOutcome> FaultInjector::Run(const Step& step,
+                                            const std::vector<WorkerAccess>& workers,
+                                            StepObserver& observer, std::stop_token stop) {
   std::vector<StepOutcome> outcomes;
   for (const WorkerAccess& worker : workers) {
     if (stop.stop_requested()) {
@@ -238,7 +238,8 @@ std::vector<StepOutcome> Weather::Run(const Step& step, const std::vector<Worker
   return outcomes;
 }
 
-StepOutcome Weather::RunOn(const Step& step, const WorkerAccess& worker, StepObserver& observer) {
+StepOutcome FaultInjector::RunOn(const Step& step, const WorkerAccess& worker,
+                                 StepObserver& observer) {
   const std::string what = step.kind == Step::Kind::kScript      ? step.script
                            : step.kind == Step::Kind::kReadiness ? "look"
                                                                  : "restart";
@@ -247,7 +248,7 @@ StepOutcome Weather::RunOn(const Step& step, const WorkerAccess& worker, StepObs
   if (Dead()) return outcome;
   ++record_.calls;
   if (!dies_after_ && Die("before " + call)) return outcome;
-  const bool fails = dice_.Chance(sky_.bad_worker);
+  const bool fails = dice_.Chance(rates_.bad_worker);
   const bool acts = !fails || dice_.Chance(0.5);
   if (fails) ++record_.faults;
   Note(fmt::format("{}{}", call, fails ? (acts ? ", which breaks off late" : ", no route") : ""));
@@ -257,7 +258,7 @@ StepOutcome Weather::RunOn(const Step& step, const WorkerAccess& worker, StepObs
     const std::string key = worker.host_keys.front().substr(0, worker.host_keys.front().rfind('/'));
     node = IdOf(key);
   }
-  const auto there = desk_.cloud.Node(Desk::Name(node));
+  const auto there = harness_.cloud.Node(Harness::Name(node));
   if (!there || NodeState(*there) != "READY") {
     outcome.message = "simulated: no route to " + worker.Name();
     return outcome;

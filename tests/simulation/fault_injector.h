@@ -12,13 +12,13 @@
 
 #include "providers/bootstrap/step_runner.h"
 #include "providers/provider.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/simulation/dice.h"
 
 namespace podctl::simulation {
 
 // The odds at each call.
-struct Sky {
+struct FaultRates {
   double refusal = 0;     // the call answers an error and does nothing
   double lost_reply = 0;  // it acts, and the answer is lost
   double failed_operation = 0;
@@ -43,12 +43,12 @@ struct Record {
   std::map<std::pair<std::string, int>, std::string> runtime;
 };
 
-class Weather final : public Provider, public StepRunner {
+class FaultInjector final : public Provider, public StepRunner {
  public:
-  Weather(testing::Desk& desk, Dice& dice) : desk_(desk), dice_(dice) {}
+  FaultInjector(testing::Harness& harness, Dice& dice) : harness_(harness), dice_(dice) {}
 
   // From now on; `record` counts of a run begin anew.
-  void Set(const Sky& sky);
+  void Set(const FaultRates& rates);
   Record& record() { return record_; }
   const Record& record() const { return record_; }
 
@@ -84,9 +84,9 @@ class Weather final : public Provider, public StepRunner {
   void Meddle();
   StepOutcome RunOn(const Step& step, const WorkerAccess& worker, StepObserver& observer);
 
-  testing::Desk& desk_;
+  testing::Harness& harness_;
   Dice& dice_;
-  Sky sky_;
+  FaultRates rates_;
   Record record_;
   bool dies_after_ = false;
 };

@@ -15,54 +15,56 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "state/state_json.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/simulation/dice.h"
 
 namespace podctl::simulation {
 namespace {
 
-using testing::Desk;
 using testing::FakeFileSystem;
+using testing::Harness;
 
 constexpr const char* kStatePath = "/project/podctl.state.json";
 constexpr std::size_t kMostSubsetBits = 6;
 
 class PowerCutTest : public ::testing::Test {
  protected:
-  // A desk with three pods, and the wish for a patch, a replacement, a delete and a create.
+  // A harness with three pods, and the wish for a patch, a replacement, a delete and a create.
   struct Story {
     Story() : dice(1), random(dice) {
-      desk.options.parallelism = 0;
-      desk.random_door = &random;
-      desk.Pods(Desk::Pod("patched", "    libtpuFlags: {f: 1}\n") +
-                Desk::Pod("replaced", "    dependsOn: [pod.patched]\n") + Desk::Pod("deleted"));
-      desk.ApplyAll();
-      desk.Pods(
-          Desk::Pod("patched", "    libtpuFlags: {f: 2}\n    bootstrap: [{name: x, run: echo}]\n") +
-          Desk::Pod("replaced", "    dependsOn: [pod.patched]\n    cidrBlock: 10.1.0.0/29\n") +
-          Desk::Pod("created", "    libtpuFlags: {f: 1}\n"));
-      desk.cloud.ForgetCalls();
+      harness.options.parallelism = 0;
+      harness.random_door = &random;
+      harness.Pods(Harness::Pod("patched", "    libtpuFlags: {f: 1}\n") +
+                   Harness::Pod("replaced", "    dependsOn: [pod.patched]\n") +
+                   Harness::Pod("deleted"));
+      harness.ApplyAll();
+      harness.Pods(
+          Harness::Pod("patched",
+                       "    libtpuFlags: {f: 2}\n    bootstrap: [{name: x, run: echo}]\n") +
+          Harness::Pod("replaced", "    dependsOn: [pod.patched]\n    cidrBlock: 10.1.0.0/29\n") +
+          Harness::Pod("created", "    libtpuFlags: {f: 1}\n"));
+      harness.cloud.ForgetCalls();
     }
     Dice dice;
     DiceRandom random;
-    Desk desk;
+    Harness harness;
   };
 
   static int StepsOfTheRun() {
     Story whole;
-    const int before = whole.desk.files.Steps();
-    whole.desk.ApplyAll();
-    return whole.desk.files.Steps() - before;
+    const int before = whole.harness.files.Steps();
+    whole.harness.ApplyAll();
+    return whole.harness.files.Steps() - before;
   }
 
-  static void ExpectEveryNodeIsKnown(Desk* desk) {
-    const auto text = desk->files.FileText(kStatePath);
+  static void ExpectEveryNodeIsKnown(Harness* harness) {
+    const auto text = harness->files.FileText(kStatePath);
     ASSERT_TRUE(text.has_value()) << "the state is gone";
     const auto state = StateFromJson(*text, kStatePath, RememberedKinds());
     ASSERT_TRUE(state.has_value()) << state.error().message;
     std::set<std::string> known;
     for (const auto& [address, pod] : Pods(*state)) known.insert(pod.current.locator);
-    for (const Value& node : desk->cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
+    for (const Value& node : harness->cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
       EXPECT_TRUE(known.contains(NodeId(node))) << NodeId(node);
     }
   }
@@ -70,16 +72,16 @@ class PowerCutTest : public ::testing::Test {
   // Returns how many names were not synced when the power went.
   static std::size_t Cut(int step, std::uint64_t kept, FakeFileSystem::TornBytes torn) {
     Story story;
-    Desk& desk = story.desk;
-    desk.files.StopAfter(step);
-    static_cast<void>(desk.TryApply());
-    const std::size_t unsynced = desk.files.UnsyncedNames();
-    desk.files.CutPower(kept, torn);
-    ExpectEveryNodeIsKnown(&desk);
-    desk.ApplyAll();
-    EXPECT_EQ(desk.cloud.NodeCount(), 3U);
+    Harness& harness = story.harness;
+    harness.files.StopAfter(step);
+    static_cast<void>(harness.TryApply());
+    const std::size_t unsynced = harness.files.UnsyncedNames();
+    harness.files.CutPower(kept, torn);
+    ExpectEveryNodeIsKnown(&harness);
+    harness.ApplyAll();
+    EXPECT_EQ(harness.cloud.NodeCount(), 3U);
     std::multiset<std::string> made;
-    for (const std::string& request : desk.Requests()) made.insert(request);
+    for (const std::string& request : harness.Requests()) made.insert(request);
     EXPECT_LE(made.count("create created"), 1U);
     EXPECT_LE(made.count("create replaced"), 1U);
     return unsynced;

@@ -16,15 +16,15 @@
 namespace podctl::simulation {
 namespace {
 
-using testing::Desk;
 using testing::FakeFileSystem;
 using testing::FakeProvider;
+using testing::Harness;
 
 constexpr const char* kStatePath = "/project/podctl.state.json";
 // Trouble of an earlier run may come to light in the next one, which then says so and fails.
 constexpr int kMostClearRuns = 3;
 
-std::string Outcome(const Desk::Attempt& attempt) {
+std::string Outcome(const Harness::Attempt& attempt) {
   if (attempt.refused) return "refused: " + attempt.refused->message;
   std::string text;
   for (const Diagnostic& problem : attempt.diagnostics.items()) {
@@ -39,7 +39,7 @@ std::string Outcome(const Desk::Attempt& attempt) {
   return text.empty() ? "ok" : text;
 }
 
-bool AllDone(const Desk::Attempt& attempt) {
+bool AllDone(const Harness::Attempt& attempt) {
   return attempt.result && attempt.result->ok();
 }
 
@@ -48,12 +48,12 @@ bool AllDone(const Desk::Attempt& attempt) {
 Scenario::Scenario(std::uint64_t seed)
     : dice_(seed),
       random_(dice_),
-      desk_(FakeProvider::Options{.looks = static_cast<int>(dice_.Below(4))}),
-      weather_(desk_, dice_) {
-  desk_.provider_door = &weather_;
-  desk_.steps_door = &weather_;
-  desk_.random_door = &random_;
-  desk_.options.parallelism = 0;
+      harness_(FakeProvider::Options{.looks = static_cast<int>(dice_.Below(4))}),
+      faults_(harness_, dice_) {
+  harness_.provider_door = &faults_;
+  harness_.steps_door = &faults_;
+  harness_.random_door = &random_;
+  harness_.options.parallelism = 0;
 }
 
 std::optional<std::string> Scenario::Play() {
@@ -65,14 +65,14 @@ std::optional<std::string> Scenario::Play() {
 }
 
 Scenario::Verdict Scenario::Era() {
-  Record& record = weather_.record();
+  Record& record = faults_.record();
   record.creates.clear();
   record.excused.clear();
   uids_.clear();
   accelerators_.clear();
   for (const RandomPod& pod : spec_.pods) accelerators_[pod.name] = pod.accelerator;
   for (const auto& [address, pod] : Pods(last_)) {
-    uids_[pod.current.locator] = NodeUid(desk_.Node(pod.current.locator));
+    uids_[pod.current.locator] = NodeUid(harness_.Node(pod.current.locator));
   }
   if (spec_.pods.empty()) {
     spec_ = RandomSpec::Throw(dice_);
@@ -82,7 +82,7 @@ Scenario::Verdict Scenario::Era() {
   for (const auto& [from, to] : spec_.moved) {
     if (accelerators_.contains(from)) accelerators_[to] = accelerators_[from];
   }
-  desk_.SpecText(spec_.Yaml());
+  harness_.SpecText(spec_.Yaml());
   for (const std::string& line : SplitLines(spec_.Yaml())) Note("| " + line);
   const std::size_t bad_runs = dice_.Below(4);
   for (std::size_t i = 0; i < bad_runs; ++i) {
@@ -97,8 +97,8 @@ void Scenario::BreakDisk() {
       const int call = 1 + static_cast<int>(dice_.Below(60));
       const bool sticky = dice_.Chance(0.5);
       Note(fmt::format("  the disk fails at call {}{}", call, sticky ? " and from then on" : ""));
-      desk_.files.FailCall(call, MakeError(ErrorCode::kIo, "simulated: Input/output error"),
-                           sticky);
+      harness_.files.FailCall(call, MakeError(ErrorCode::kIo, "simulated: Input/output error"),
+                              sticky);
       ++tally_.disk_faults;
       disk_was_bad_ = true;
       return;
@@ -106,7 +106,7 @@ void Scenario::BreakDisk() {
     case 1: {
       const std::size_t space = dice_.Below(20'000);
       Note(fmt::format("  there is room for {} bytes", space));
-      desk_.files.LimitSpace(space);
+      harness_.files.LimitSpace(space);
       ++tally_.disk_faults;
       disk_was_bad_ = true;
       return;
@@ -115,7 +115,7 @@ void Scenario::BreakDisk() {
     case 3: {
       const int step = static_cast<int>(dice_.Below(120));
       Note(fmt::format("  death after {} steps of the disk", step));
-      desk_.files.StopAfter(step);
+      harness_.files.StopAfter(step);
       return;
     }
     default:
@@ -124,70 +124,70 @@ void Scenario::BreakDisk() {
 }
 
 void Scenario::Revive() {
-  desk_.files.FailCall(0, {});
-  desk_.files.LimitSpace(std::nullopt);
-  if (!desk_.files.Stopped()) {
-    desk_.files.StopAfter(1'000'000'000);
+  harness_.files.FailCall(0, {});
+  harness_.files.LimitSpace(std::nullopt);
+  if (!harness_.files.Stopped()) {
+    harness_.files.StopAfter(1'000'000'000);
     return;
   }
   ++tally_.deaths;
   if (dice_.Chance(0.5)) {
     Note("  the process is dead");
-    return desk_.files.Restart();
+    return harness_.files.Restart();
   }
   ++tally_.power_cuts;
   const std::uint64_t kept = dice_.Next();
   const auto torn = static_cast<FakeFileSystem::TornBytes>(dice_.Below(4));
   Note(fmt::format("  the power was cut, {:x} of {} names kept, torn {}", kept,
-                   desk_.files.UnsyncedNames(), static_cast<int>(torn)));
-  desk_.files.CutPower(kept, torn);
+                   harness_.files.UnsyncedNames(), static_cast<int>(torn)));
+  harness_.files.CutPower(kept, torn);
 }
 
-Desk::Attempt Scenario::Run(bool destroy) {
+Harness::Attempt Scenario::Run(bool destroy) {
   ++tally_.runs;
-  desk_.drain = std::stop_source();
-  Desk::Attempt attempt = desk_.TryApply(destroy);
-  tally_.faults += weather_.record().faults;
+  harness_.drain = std::stop_source();
+  Harness::Attempt attempt = harness_.TryApply(destroy);
+  tally_.faults += faults_.record().faults;
   Note("  " + Outcome(attempt));
   return attempt;
 }
 
 Scenario::Verdict Scenario::BadRun() {
   static const std::vector<double> odds = {0, 0, 0.02, 0.1, 0.3};
-  Sky sky;
-  sky.refusal = dice_.Pick(odds);
-  sky.lost_reply = dice_.Pick(odds);
-  sky.failed_operation = dice_.Pick(odds);
-  sky.other_people = dice_.Pick(odds) / 2;
-  sky.bad_worker = dice_.Pick(odds);
-  sky.half_made_nodes = dice_.Chance(0.5);
+  FaultRates rates;
+  rates.refusal = dice_.Pick(odds);
+  rates.lost_reply = dice_.Pick(odds);
+  rates.failed_operation = dice_.Pick(odds);
+  rates.other_people = dice_.Pick(odds) / 2;
+  rates.bad_worker = dice_.Pick(odds);
+  rates.half_made_nodes = dice_.Chance(0.5);
 
-  if (dice_.Chance(0.3)) sky.dies_at = 1 + static_cast<int>(dice_.Below(40));
-  if (dice_.Chance(0.1)) sky.interrupted_at = 1 + static_cast<int>(dice_.Below(40));
+  if (dice_.Chance(0.3)) rates.dies_at = 1 + static_cast<int>(dice_.Below(40));
+  if (dice_.Chance(0.1)) rates.interrupted_at = 1 + static_cast<int>(dice_.Below(40));
   Note("  a run in bad weather");
-  weather_.Set(sky);
+  faults_.Set(rates);
   const int disk_faults = tally_.disk_faults;
-  const auto foreign = weather_.record().foreign;
+  const auto foreign = faults_.record().foreign;
   BreakDisk();
-  const Desk::Attempt attempt = Run(false);
-  const bool died = desk_.files.Stopped();
+  const Harness::Attempt attempt = Run(false);
+  const bool died = harness_.files.Stopped();
   const bool disk_fault = tally_.disk_faults > disk_faults;
   Revive();
   // What somebody writes between the reading and the writing of a patch is put back by the run that
   // patched (lost_update.h); one that does not live to see it cannot.
-  if (!AllDone(attempt)) weather_.record().foreign = foreign;
+  if (!AllDone(attempt)) faults_.record().foreign = foreign;
   if (auto broken = JudgeDisk()) return broken;
   if (auto broken = JudgeKnown()) return broken;
   if (auto broken = JudgeSecrets(attempt)) return broken;
-  const Record& record = weather_.record();
+  const Record& record = faults_.record();
   if (died || disk_fault || record.meddling > 0) return std::nullopt;
   if (!AllDone(attempt) && record.faults == 0 && record.excused.empty()) {
     return "the run failed although nothing went wrong";
   }
   if (!AllDone(attempt)) return std::nullopt;
-  weather_.Set({});
-  desk_.drain = std::stop_source();
-  const Plan left = desk_.MakePlan();
+  faults_.Set({});
+  harness_.drain = std::stop_source();
+  const Plan left = harness_.MakePlan();
   if (!left.Empty()) {
     return "the run said it was done, but this is left: " + Join(testing::Actions(left), ", ");
   }
@@ -195,23 +195,23 @@ Scenario::Verdict Scenario::BadRun() {
 }
 
 Scenario::Verdict Scenario::ClearUp() {
-  weather_.Set({});
+  faults_.Set({});
   for (int run = 1;; ++run) {
     Note("  a run under a clear sky");
-    const Desk::Attempt attempt = Run(false);
+    const Harness::Attempt attempt = Run(false);
     if (auto broken = JudgeDisk()) return broken;
     if (auto broken = JudgeKnown()) return broken;
     if (auto broken = JudgeSecrets(attempt)) return broken;
     if (AllDone(attempt)) break;
     if (run == kMostClearRuns) return "no run ends well: " + Outcome(attempt);
     // What fell upon an operation of an earlier run is told by the run that waits for it.
-    if (weather_.record().excused.empty()) return "the next run failed: " + Outcome(attempt);
+    if (faults_.record().excused.empty()) return "the next run failed: " + Outcome(attempt);
   }
   disk_was_bad_ = false;
-  const Plan left = desk_.MakePlan();
+  const Plan left = harness_.MakePlan();
   if (!left.Empty()) return "this is left: " + Join(testing::Actions(left), ", ");
   if (!left.drift.empty()) return "it drifts: " + left.drift.front().sentence;
-  for (const std::string& path : desk_.files.AllFiles()) {
+  for (const std::string& path : harness_.files.AllFiles()) {
     const bool rubbish = path.ends_with(".tmp") || path.ends_with(".lock");
     if (rubbish) return path + " is left behind";
   }
@@ -221,21 +221,21 @@ Scenario::Verdict Scenario::ClearUp() {
 
 Scenario::Verdict Scenario::Destroy() {
   Note("everything is destroyed");
-  Sky sky;
-  sky.refusal = dice_.Chance(0.5) ? 0.1 : 0;
-  sky.lost_reply = dice_.Chance(0.5) ? 0.3 : 0;
-  if (dice_.Chance(0.5)) sky.dies_at = 1 + static_cast<int>(dice_.Below(15));
-  weather_.Set(sky);
+  FaultRates rates;
+  rates.refusal = dice_.Chance(0.5) ? 0.1 : 0;
+  rates.lost_reply = dice_.Chance(0.5) ? 0.3 : 0;
+  if (dice_.Chance(0.5)) rates.dies_at = 1 + static_cast<int>(dice_.Below(15));
+  faults_.Set(rates);
   BreakDisk();
   Run(true);
   Revive();
   if (auto broken = JudgeDisk()) return broken;
   if (auto broken = JudgeKnown()) return broken;
-  weather_.Set({});
-  const Desk::Attempt attempt = Run(true);
+  faults_.Set({});
+  const Harness::Attempt attempt = Run(true);
   if (!AllDone(attempt)) return "the destroy failed: " + Outcome(attempt);
   if (auto broken = JudgeDisk()) return broken;
-  if (desk_.cloud.NodeCount() > 0) return "nodes are left after the destroy";
+  if (harness_.cloud.NodeCount() > 0) return "nodes are left after the destroy";
   if (!Pods(last_).empty()) return "pods are left in the state after the destroy";
   return std::nullopt;
 }
@@ -243,7 +243,7 @@ Scenario::Verdict Scenario::Destroy() {
 // ---- What must hold.
 
 Scenario::Verdict Scenario::JudgeDisk() {
-  const auto text = desk_.files.FileText(kStatePath);
+  const auto text = harness_.files.FileText(kStatePath);
   if (!text) return state_seen_ ? Verdict("the state is gone") : std::nullopt;
   auto state = StateFromJson(*text, kStatePath, RememberedKinds());
   if (!state) return "the state cannot be read: " + state.error().message;
@@ -262,20 +262,20 @@ Scenario::Verdict Scenario::JudgeKnown() {
     known.insert(pod.current.locator);
     for (const Object& deposed : pod.deposed) known.insert(deposed.locator);
   }
-  for (const Value& node : desk_.cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
+  for (const Value& node : harness_.cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
     if (!known.contains(NodeId(node))) return NodeId(node) + " lives, and the state knows nothing";
   }
   return std::nullopt;
 }
 
-Scenario::Verdict Scenario::JudgeSecrets(const Desk::Attempt& attempt) {
-  for (const std::string& path : desk_.files.AllFiles()) {
-    if (desk_.files.FileText(path)->find(kSecretMark) != std::string::npos) {
+Scenario::Verdict Scenario::JudgeSecrets(const Harness::Attempt& attempt) {
+  for (const std::string& path : harness_.files.AllFiles()) {
+    if (harness_.files.FileText(path)->find(kSecretMark) != std::string::npos) {
       return "a sensitive value stands in " + path;
     }
   }
   std::string shown = ShowPlan(attempt.plan, {}) + Outcome(attempt);
-  for (const auto* lines : {&desk_.events.lines, &desk_.events.output, &desk_.notes}) {
+  for (const auto* lines : {&harness_.events.lines, &harness_.events.output, &harness_.notes}) {
     shown += Join(*lines, "\n");
   }
   if (shown.find(kSecretMark) != std::string::npos) return "a sensitive value is shown";
@@ -283,8 +283,8 @@ Scenario::Verdict Scenario::JudgeSecrets(const Desk::Attempt& attempt) {
 }
 
 Scenario::Verdict Scenario::JudgeWorld() {
-  if (desk_.cloud.NodeCount() != spec_.pods.size()) {
-    return fmt::format("there are {} nodes for {} pods", desk_.cloud.NodeCount(),
+  if (harness_.cloud.NodeCount() != spec_.pods.size()) {
+    return fmt::format("there are {} nodes for {} pods", harness_.cloud.NodeCount(),
                        spec_.pods.size());
   }
   if (Pods(last_).size() != spec_.pods.size()) return "the state has other pods than the spec";
@@ -304,7 +304,7 @@ Scenario::Verdict Scenario::JudgePod(const RandomPod& pod, const PodRecord& reco
       record.wanted_node_id != pod.node_id) {
     return "its node is called " + record.current.locator;
   }
-  const Value node = desk_.Node(record.current.locator);
+  const Value node = harness_.Node(record.current.locator);
   if (node.is_null()) return "its node is not there";
   if (NodeState(node) != "READY") return "its node is " + NodeState(node);
   if (NodeUid(node) != record.current.uid) return "the state holds another node's uid";
@@ -321,15 +321,15 @@ Scenario::Verdict Scenario::JudgePod(const RandomPod& pod, const PodRecord& reco
   if (pod.flags > 0 &&
       !wants(kRuntimeVariablesKey, fmt::format("-e LIBTPU_INIT_ARGS=--f={}", pod.flags)))
     return "wrong flags";
-  if (const auto theirs = weather_.record().foreign.find(NodeUid(node));
-      theirs != weather_.record().foreign.end() && !wants("theirs", theirs->second)) {
+  if (const auto theirs = faults_.record().foreign.find(NodeUid(node));
+      theirs != faults_.record().foreign.end() && !wants("theirs", theirs->second)) {
     return "somebody else's metadata is lost";
   }
   return JudgeWorkers(pod, node);
 }
 
 Scenario::Verdict Scenario::JudgeWorkers(const RandomPod& pod, const Value& node) {
-  const Record& record = weather_.record();
+  const Record& record = faults_.record();
   const int workers = static_cast<int>(WorkerCount(node));
   for (int worker = 0; worker < workers; ++worker) {
     const std::pair<std::string, int> where{NodeUid(node), worker};
@@ -354,7 +354,7 @@ Scenario::Verdict Scenario::JudgeWorkers(const RandomPod& pod, const Value& node
 // A pod is made at most once, and one that stood there as wanted stays the node that it was. A node
 // that others took away, or whose making failed, is made again.
 Scenario::Verdict Scenario::JudgeCreates() {
-  const Record& record = weather_.record();
+  const Record& record = faults_.record();
   std::set<std::string> triggered;
   for (const RandomPod& pod : spec_.pods) {
     if (pod.triggered) triggered.insert(Pods(last_).at(PodAddress(pod.name)).current.locator);
@@ -370,7 +370,7 @@ Scenario::Verdict Scenario::JudgeCreates() {
     if (pod.triggered) continue;
     const std::string id = Pods(last_).at(PodAddress(pod.name)).current.locator;
     if (record.excused.contains(id) || !uids_.contains(id)) continue;
-    if (NodeUid(desk_.Node(id)) != uids_.at(id)) return id + " was made anew for no reason";
+    if (NodeUid(harness_.Node(id)) != uids_.at(id)) return id + " was made anew for no reason";
   }
   return std::nullopt;
 }

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "plans/kinds/pod/record.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/simulation/dice.h"
+#include "tests/simulation/fault_injector.h"
 #include "tests/simulation/random_spec.h"
-#include "tests/simulation/weather.h"
 
 namespace podctl::simulation {
 
@@ -31,24 +31,24 @@ class Scenario {
   // What was broken, in a sentence; nullopt when all is well.
   std::optional<std::string> Play();
   // What happened, line by line, the specs included.
-  const std::vector<std::string>& story() const { return weather_.record().lines; }
+  const std::vector<std::string>& story() const { return faults_.record().lines; }
   const Tally& tally() const { return tally_; }
 
  private:
   using Verdict = std::optional<std::string>;
 
-  void Note(std::string line) { weather_.record().lines.push_back(std::move(line)); }
+  void Note(std::string line) { faults_.record().lines.push_back(std::move(line)); }
   Verdict Era();
   Verdict BadRun();
   Verdict ClearUp();
   Verdict Destroy();
   void BreakDisk();
   void Revive();
-  testing::Desk::Attempt Run(bool destroy);
+  testing::Harness::Attempt Run(bool destroy);
 
   Verdict JudgeDisk();   // the state parses, and goes on from the one before
   Verdict JudgeKnown();  // every live node is in the state
-  Verdict JudgeSecrets(const testing::Desk::Attempt& attempt);
+  Verdict JudgeSecrets(const testing::Harness::Attempt& attempt);
   Verdict JudgeWorld();  // the world is as the spec says
   Verdict JudgePod(const RandomPod& pod, const PodRecord& record);
   Verdict JudgeWorkers(const RandomPod& pod, const Value& node);
@@ -56,8 +56,8 @@ class Scenario {
 
   Dice dice_;
   DiceRandom random_;
-  testing::Desk desk_;
-  Weather weather_;
+  testing::Harness harness_;
+  FaultInjector faults_;
   RandomSpec spec_;
   Tally tally_;
   State last_;  // as last seen on the disk

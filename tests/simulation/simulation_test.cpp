@@ -47,7 +47,7 @@ class SimulationTest : public ::testing::Test {
   void Play(std::uint64_t seed) {
     Scenario scenario(seed);
     const auto broken = scenario.Play();
-    const bool failed = broken || HasFailure() != had_failure_;  // expectations of the desk
+    const bool failed = broken || HasFailure() != had_failure_;  // expectations of the harness
     had_failure_ = had_failure_ || failed;
     total_.runs += scenario.tally().runs;
     total_.faults += scenario.tally().faults;

@@ -1,7 +1,8 @@
+#include "state/store.h"
+
 #include <gtest/gtest.h>
 
 #include "plans/kinds/pod/record.h"
-#include "state/store.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 #include "tests/support/sample_state.h"

@@ -178,9 +178,9 @@ int Run(int argc, char** argv) {
   const int port = Number(options, "--port");
   RaiseDescriptorLimit();
   const std::string mark = fmt::format("LIGHT_SSH_SERVER={}", ::getpid());
-  auto nursery = emulator::Nursery::Start(mark);
-  if (!nursery) Fail(nursery.error().message);
-  auto server = LightServer::Start(Number(options, "--threads"), **nursery);
+  auto spawner = emulator::ProcessSpawner::Start(mark);
+  if (!spawner) Fail(spawner.error().message);
+  auto server = LightServer::Start(Number(options, "--threads"), **spawner);
   if (!server) Fail(server.error().message);
   const Result<HostKey> key = HostKey::Make();
   if (!key) Fail(key.error().message);

@@ -85,7 +85,7 @@ void RoughLine::Run() {
     for (const auto& pair : pairs_) {
       const bool waits = !pair->greeted || pair->rule.drip > 0;
       if (waits) next = std::min(next, pair->next);
-      const auto reads = [&](int fd, const Half& in, const Half& out) {
+      const auto reads = [&](int fd, const Direction& in, const Direction& out) {
         const bool read = pair->greeted && !in.ended && in.waiting.size() < kBuffer;
         const bool write = pair->greeted && !out.waiting.empty() && pair->rule.drip == 0;
         const int events = (read ? POLLIN : 0) | (write ? POLLOUT : 0);
@@ -172,25 +172,27 @@ bool RoughLine::Serve(Pair& pair, Time now) {
 }
 
 // Reads what is there and writes what may be; false at the end of either side.
-bool RoughLine::Pass(int from, int to, Half& half, std::size_t limit, std::size_t allowance) {
+bool RoughLine::Pass(int from, int to, Direction& direction, std::size_t limit,
+                     std::size_t allowance) {
   std::array<char, kBuffer> buffer;
-  if (from >= 0 && !half.ended && half.waiting.size() < kBuffer) {
+  if (from >= 0 && !direction.ended && direction.waiting.size() < kBuffer) {
     const ssize_t got = recv(from, buffer.data(), buffer.size(), 0);
-    if (got > 0) half.waiting.append(buffer.data(), static_cast<std::size_t>(got));
-    half.ended = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+    if (got > 0) direction.waiting.append(buffer.data(), static_cast<std::size_t>(got));
+    direction.ended = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
   }
   if (to < 0) {
-    half.waiting.clear();  // nobody listens
-  } else if (!half.waiting.empty()) {
-    const std::size_t size = std::min({half.waiting.size(), limit - half.passed, allowance});
-    const ssize_t sent = size == 0 ? 0 : send(to, half.waiting.data(), size, MSG_NOSIGNAL);
+    direction.waiting.clear();  // nobody listens
+  } else if (!direction.waiting.empty()) {
+    const std::size_t size =
+        std::min({direction.waiting.size(), limit - direction.passed, allowance});
+    const ssize_t sent = size == 0 ? 0 : send(to, direction.waiting.data(), size, MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) return false;
     if (sent > 0) {
-      half.passed += static_cast<std::size_t>(sent);
-      half.waiting.erase(0, static_cast<std::size_t>(sent));
+      direction.passed += static_cast<std::size_t>(sent);
+      direction.waiting.erase(0, static_cast<std::size_t>(sent));
     }
   }
-  return !half.ended || !half.waiting.empty();
+  return !direction.ended || !direction.waiting.empty();
 }
 
 void RoughLine::Drop(Pair& pair, bool reset) {

@@ -56,7 +56,7 @@ class RoughLine {
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  struct Half {
+  struct Direction {
     std::string waiting;  // read from one side, not yet written to the other
     std::size_t passed = 0;
     bool ended = false;  // the side that is read has said all
@@ -68,15 +68,16 @@ class RoughLine {
     bool greeted = false;
     bool frozen = false;
     Time next{};  // when the greeting or the next drop is due
-    Half to_client;
-    Half to_server;
+    Direction to_client;
+    Direction to_server;
   };
 
   void Run();
   void Accept();
   static bool Begin(Pair& pair);
   bool Serve(Pair& pair, Time now);
-  static bool Pass(int from, int to, Half& half, std::size_t limit, std::size_t allowance);
+  static bool Pass(int from, int to, Direction& direction, std::size_t limit,
+                   std::size_t allowance);
   static void Drop(Pair& pair, bool reset);
 
   const Plan plan_;

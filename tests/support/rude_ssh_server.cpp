@@ -42,7 +42,7 @@ struct RudeSshServer::Visit {
   std::atomic<bool> over = false;
 };
 
-RudeSshServer::RudeSshServer(Manners manners) : manners_(manners) {
+RudeSshServer::RudeSshServer(Behavior behavior) : behavior_(behavior) {
   ssh_init();
   MakeKey(folder_.path() + "/client", {"-t", "ed25519"});
   for (const char* name : {"/host", "/other"}) {
@@ -118,7 +118,7 @@ void RudeSshServer::Listen() {
 
 void RudeSshServer::Serve(int fd, int number) {
   ssh_session session = ssh_new();
-  const std::size_t key = manners_.changes_host_key && number > 0 ? 1 : 0;
+  const std::size_t key = behavior_.changes_host_key && number > 0 ? 1 : 0;
   bool good = false;
   {
     const std::lock_guard lock(mutex_);  // a bind loads its key when it is first used
@@ -132,7 +132,7 @@ void RudeSshServer::Serve(int fd, int number) {
 }
 
 // A connection as libssh's callbacks see it.
-struct RudeSshServer::Guest {
+struct RudeSshServer::Client {
   RudeSshServer& server;
   ssh_channel channel = nullptr;
   ssh_channel_callbacks_struct callbacks{};
@@ -142,38 +142,38 @@ struct RudeSshServer::Guest {
 // Asked twice for each login: whether the key would do, and with its signature.
 int RudeSshServer::OnKey(ssh_session_struct*, const char*, ssh_key_struct*, char state,
                          void* data) {
-  RudeSshServer& server = static_cast<Guest*>(data)->server;
+  RudeSshServer& server = static_cast<Client*>(data)->server;
   if (state == SSH_PUBLICKEY_STATE_VALID) return SSH_AUTH_SUCCESS;
-  const bool known = server.refused_++ >= server.manners_.refused_logins;
+  const bool known = server.refused_++ >= server.behavior_.refused_logins;
   return state == SSH_PUBLICKEY_STATE_NONE && known ? SSH_AUTH_SUCCESS : SSH_AUTH_DENIED;
 }
 
 ssh_channel_struct* RudeSshServer::OnChannel(ssh_session_struct* session, void* data) {
-  auto* guest = static_cast<Guest*>(data);
-  RudeSshServer& server = guest->server;
-  if (server.refused_channels_++ < server.manners_.refused_channels) return nullptr;
-  guest->channel = ssh_channel_new(session);
-  ssh_set_channel_callbacks(guest->channel, &guest->callbacks);
-  return guest->channel;
+  auto* client = static_cast<Client*>(data);
+  RudeSshServer& server = client->server;
+  if (server.refused_channels_++ < server.behavior_.refused_channels) return nullptr;
+  client->channel = ssh_channel_new(session);
+  ssh_set_channel_callbacks(client->channel, &client->callbacks);
+  return client->channel;
 }
 
 int RudeSshServer::OnCommand(ssh_session_struct*, ssh_channel_struct*, const char* command,
                              void* data) {
-  auto* guest = static_cast<Guest*>(data);
-  const std::lock_guard lock(guest->server.mutex_);
-  ++guest->server.runs_[command];
-  guest->command = command;
+  auto* client = static_cast<Client*>(data);
+  const std::lock_guard lock(client->server.mutex_);
+  ++client->server.runs_[command];
+  client->command = command;
   return 0;
 }
 
 void RudeSshServer::Talk(ssh_session_struct* session) {
-  Guest guest{*this};
-  ssh_callbacks_init(&guest.callbacks);
-  guest.callbacks.userdata = &guest;
-  guest.callbacks.channel_exec_request_function = &OnCommand;
+  Client client{*this};
+  ssh_callbacks_init(&client.callbacks);
+  client.callbacks.userdata = &client;
+  client.callbacks.channel_exec_request_function = &OnCommand;
   ssh_server_callbacks_struct callbacks{};
   ssh_callbacks_init(&callbacks);
-  callbacks.userdata = &guest;
+  callbacks.userdata = &client;
   callbacks.auth_pubkey_function = &OnKey;
   callbacks.channel_open_request_session_function = &OnChannel;
   ssh_set_server_callbacks(session, &callbacks);
@@ -184,7 +184,7 @@ void RudeSshServer::Talk(ssh_session_struct* session) {
   bool good = true;
   while (good && !stop_ && ssh_is_connected(session) != 0) {
     good = ssh_event_dopoll(event, kGlance) != SSH_ERROR;
-    if (guest.command) good = Run(guest.channel, *std::exchange(guest.command, std::nullopt));
+    if (client.command) good = Run(client.channel, *std::exchange(client.command, std::nullopt));
   }
   ssh_event_remove_session(event, session);
   ssh_event_free(event);
@@ -204,7 +204,7 @@ bool RudeSshServer::Run(ssh_channel_struct* channel, const std::string& command)
   }
   const std::string answer = "ran " + command + "\n";
   ssh_channel_write(channel, answer.data(), static_cast<std::uint32_t>(answer.size()));
-  if (!manners_.tells_no_exit_status) ssh_channel_request_send_exit_status(channel, 0);
+  if (!behavior_.tells_no_exit_status) ssh_channel_request_send_exit_status(channel, 0);
   ssh_channel_send_eof(channel);
   return ssh_channel_close(channel) == SSH_OK;
 }

@@ -24,14 +24,14 @@ namespace podctl::testing {
 
 class RudeSshServer {
  public:
-  struct Manners {
+  struct Behavior {
     int refused_logins = 0;    // so many good keys are refused, as if not known yet
     int refused_channels = 0;  // so many are refused first
     bool tells_no_exit_status = false;
     bool changes_host_key = false;  // from the second connection on it shows another one
   };
-  RudeSshServer() : RudeSshServer(Manners()) {}
-  explicit RudeSshServer(Manners manners);
+  RudeSshServer() : RudeSshServer(Behavior()) {}
+  explicit RudeSshServer(Behavior behavior);
   ~RudeSshServer();
   RudeSshServer(const RudeSshServer&) = delete;
   RudeSshServer& operator=(const RudeSshServer&) = delete;
@@ -44,7 +44,7 @@ class RudeSshServer {
 
  private:
   struct Visit;
-  struct Guest;
+  struct Client;
   void Listen();
   void Serve(int fd, int number);
   void Talk(ssh_session_struct* session);
@@ -55,7 +55,7 @@ class RudeSshServer {
   static int OnCommand(ssh_session_struct* session, ssh_channel_struct* channel,
                        const char* command, void* data);
 
-  const Manners manners_;
+  const Behavior behavior_;
   TempFolder folder_;
   int listener_ = -1;
   int port_ = 0;

@@ -105,14 +105,14 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
   Copy copy(wiring.files(), wiring.clock(), *std::move(plan), std::move(chosen->workers));
   if (auto ready = copy.Prepare(wiring.random()); !ready)
     return reporter.ShowFailure(ready.error());
-  const Stops stops = wiring.stops();
-  ExecDesk::Wishes wishes;
-  wishes.lines = copy.plan().upload;
-  wishes.stops = stops;
-  wishes.amount = [&copy] { return Amount(copy.HowFar()); };
-  ExecDesk desk(wiring.streams(), wiring.clock(), std::move(wishes));
+  const StopTokens stops = wiring.stops();
+  ExecDisplay::Settings settings;
+  settings.lines = copy.plan().upload;
+  settings.stops = stops;
+  settings.amount = [&copy] { return Amount(copy.HowFar()); };
+  ExecDisplay display(wiring.streams(), wiring.clock(), std::move(settings));
   LossAwareTransport ssh(wiring.ssh(), pods);
-  const CopyReport report = copy.Run(ssh, desk, stops);
+  const CopyReport report = copy.Run(ssh, display, stops);
   pods.Remember(chosen->target.address, LearnedKeys(report.outcome));
   const int code = Report(copy.plan(), report, reporter, wiring.streams());
   const std::string advice = pods.SilenceAdvice(copy.plan().pod, report.outcome.results);

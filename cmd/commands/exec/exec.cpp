@@ -42,11 +42,11 @@ bool TellTrouble(const ExecRun& run, const StandardInput* input, Reporter& repor
     if (trouble) reporter.ShowError(what, *trouble);
     return trouble.has_value();
   };
-  bool told =
+  bool reported =
       run.gatherer() && tell("the outputs could not be gathered", run.gatherer()->trouble());
-  told =
-      (run.folder() && tell("the outputs could not be written", run.folder()->trouble())) || told;
-  return (input && tell("the workers did not get all of the input", input->trouble())) || told;
+  reported = (run.folder() && tell("the outputs could not be written", run.folder()->trouble())) ||
+             reported;
+  return (input && tell("the workers did not get all of the input", input->trouble())) || reported;
 }
 
 // `trouble`: some was told.
@@ -121,14 +121,14 @@ int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) 
   ExecRun run(wiring.files(), wiring.clock(), last, exec, *std::move(target), *std::move(choice),
               *std::move(variables), input.get(), scratch);
   if (auto ready = run.Prepare(); !ready) return reporter.ShowFailure(ready.error());
-  const Stops stops = wiring.stops();
-  ExecDesk::Wishes shown;
+  const StopTokens stops = wiring.stops();
+  ExecDisplay::Settings shown;
   shown.lines = !run.TakesOutput();
   shown.stops = stops;
   shown.timestamps = exec.timestamps;
-  ExecDesk desk(streams, wiring.clock(), std::move(shown));
+  ExecDisplay display(streams, wiring.clock(), std::move(shown));
   LossAwareTransport ssh(wiring.ssh(), pods);
-  run.Run(ssh, desk, stops);
+  run.Run(ssh, display, stops);
   pods.Remember(address, LearnedKeys(run.outcome()));
   ExecOutcome outcome = run.outcome();
   if (run.gatherer() && !run.gatherer()->trouble()) {

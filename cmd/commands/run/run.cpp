@@ -93,10 +93,10 @@ int RunHere(Reporter& reporter, Streams& streams, const JobSpec& job, const RunO
       BecomeProgram({"/bin/sh", "-c", FilesText(job, launch) + here.script}, here.env));
 }
 
-int Detach(const DetachDoors& doors, const Spec& spec, const JobSpec& job, const RunWishes& wishes,
-           const KnownPods& pods, Reporter& reporter, Streams& streams) {
+int Detach(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
+           const RunRequest& request, const KnownPods& pods, Reporter& reporter, Streams& streams) {
   const DetachHooks hooks{
-      .on_news = [&](const PrepareNews& news) { ShowRemark(streams, PrepareNewsText(news)); },
+      .on_event = [&](const PrepareEvent& news) { ShowRemark(streams, PrepareEventText(news)); },
       .on_ready =
           [&] {
             if (job.restart.attempts == 0 || streams.json) return;
@@ -104,8 +104,8 @@ int Detach(const DetachDoors& doors, const Spec& spec, const JobSpec& job, const
                            "watches over it.\n";
           },
       .on_start = [&](const DetachedStart& start,
-                      const StartNews& news) { TellStart(start, news, streams); }};
-  return ShowStart(DetachJob(doors, spec, job, wishes, hooks), pods, reporter, streams);
+                      const StartEvent& news) { TellStart(start, news, streams); }};
+  return ShowStart(DetachJob(doors, spec, job, request, hooks), pods, reporter, streams);
 }
 
 // Whose output is to be seen; nullopt: everybody's. An error where the job runs on none of them.
@@ -144,7 +144,7 @@ int ShowKept(const RunOutputs& outputs, const RunOptions& options, int code, Rep
 // Why the job was not started, or not again.
 void ShowHindrance(const RunReport& report, const std::string& job, const KnownPods& pods,
                    Reporter& reporter, Streams& streams) {
-  const Hindrance& why = *report.hindrance;
+  const Blocker& why = *report.blocker;
   if (why.error) return reporter.ShowError("", *why.error);
   if (!streams.json || why.answers.empty()) {
     ShowSilent(why.answers, pods, streams);
@@ -181,25 +181,25 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   }
   const KnownPods pods(wiring.pod_doors());
   PodByName pod(pods, job->pod);
-  const Stops stops = wiring.stops();
+  const StopTokens stops = wiring.stops();
   PodRounds rounds(pods, PodAddress(job->pod).Text(), streams, wiring.clock(), wiring.ssh(), stops);
-  RunWishes wishes = options;
-  wishes.owner = UserName() + "@" + HostName();
+  RunRequest request = options;
+  request.owner = UserName() + "@" + HostName();
   if (options.detach) {
-    return Detach({*rounds, wiring.files(), wiring.random(), pod}, spec, *job, wishes, pods,
+    return Detach({*rounds, wiring.files(), wiring.random(), pod}, spec, *job, request, pods,
                   reporter, streams);
   }
   const auto watched = WatchedWorkers(pod, spec, *job, options);
   if (!watched) return reporter.ShowFailure(watched.error());
   const bool keeps = options.gather || options.diff || !options.output_dir.empty();
-  ExecDesk::Wishes shown;
+  ExecDisplay::Settings shown;
   // As with exec; but whoever names workers beside a folder wants to see them.
   shown.lines = !keeps || (!options.gather && !options.diff && *watched);
   shown.stops = stops;
   shown.timestamps = options.timestamps;
   shown.only = *watched;
   JobView view(streams, wiring.clock(), *job, shown);
-  const workers::Run run = RunOf(*job, wishes, wiring.random().Uuid().substr(0, 8));
+  const workers::Run run = RunOf(*job, request, wiring.random().Uuid().substr(0, 8));
   std::optional<RunOutputs> outputs;
   if (keeps) {
     ExecRecord about;
@@ -208,8 +208,8 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
     about.command = {run.shown};
     outputs.emplace(
         view.Screen(), wiring.files(), wiring.clock(),
-        RunOutputs::Wishes{options.gather || options.diff, options.output_dir, options.overwrite,
-                           *watched, ScratchFolder(wiring.environment())},
+        RunOutputs::Settings{options.gather || options.diff, options.output_dir, options.overwrite,
+                             *watched, ScratchFolder(wiring.environment())},
         std::move(about));
     if (auto ready = outputs->Prepare(); !ready) return reporter.ShowFailure(ready.error());
     view.KeepIn(*outputs, options.diff);
@@ -217,10 +217,10 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   const auto provider = wiring.provider();
   const JobDoors doors{
       wiring.ssh(), *rounds, wiring.clock(), wiring.files(), provider ? *provider : nullptr, pod};
-  const RunReport report = SuperviseJob(doors, spec, *job, run, wishes, view, stops);
-  if (report.hindrance) ShowHindrance(report, job->name, pods, reporter, streams);
+  const RunReport report = SuperviseJob(doors, spec, *job, run, request, view, stops);
+  if (report.blocker) ShowHindrance(report, job->name, pods, reporter, streams);
   const bool begun = report.end != RunReport::End::kNotBegun;
-  if (outputs && report.hindrance) outputs->OnNotBegun(report.hindrance->answers);
+  if (outputs && report.blocker) outputs->OnNotBegun(report.blocker->answers);
   const int code = begun ? view.ShowEnd(report) : reporter.FailedExitCode();
   return outputs && begun ? ShowKept(*outputs, options, code, reporter, streams) : code;
 }

@@ -8,7 +8,7 @@
 
 namespace podctl {
 
-struct RunOptions : RunWishes, OutputOptions {
+struct RunOptions : RunRequest, OutputOptions {
   std::string job;
   std::string watched;  // --worker: whose output is seen; empty: all
   bool local = false;   // on this machine

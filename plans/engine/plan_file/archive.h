@@ -315,7 +315,7 @@ void Members(A& archive, S& change) {
 PODCTL_MEMBERS(Drift, kind, address, sentence, attributes)
 PODCTL_MEMBERS(Plan, mode, targets, refreshed, changes, drift, lineage, serial)
 
-template <typename A, plan_file::Of<Stake> S>
+template <typename A, plan_file::Of<Precondition> S>
 void Members(A& archive, S& saved) {
   auto& [address, value] = saved;
   archive("address", address);

@@ -17,29 +17,30 @@ Digester DigesterOf(const SecretKey& key) {
 
 }  // namespace
 
-std::vector<Stake> TakeStakes(const Plan& plan, const State& state, const Observation& observation,
-                              const SecretKey& key, Kinds kinds) {
-  std::vector<Stake> all;
+std::vector<Precondition> TakePreconditions(const Plan& plan, const State& state,
+                                            const Observation& observation, const SecretKey& key,
+                                            Kinds kinds) {
+  std::vector<Precondition> all;
   if (!plan.refreshed) return all;
   const Digester digest = DigesterOf(key);
   for (const Kind* kind : kinds) {
-    std::vector<Stake> own = kind->Stakes({plan, state, observation, digest});
+    std::vector<Precondition> own = kind->Preconditions({plan, state, observation, digest});
     std::move(own.begin(), own.end(), std::back_inserter(all));
   }
   return all;
 }
 
-std::vector<std::string> FindOtherwise(const std::vector<Stake>& stakes,
-                                       const Observation& observation, const SecretKey& key,
-                                       Kinds kinds) {
+std::vector<std::string> FindViolations(const std::vector<Precondition>& preconditions,
+                                        const Observation& observation, const SecretKey& key,
+                                        Kinds kinds) {
   const Digester digest = DigesterOf(key);
   std::vector<std::string> all;
   for (const Kind* kind : kinds) {
     const auto first = static_cast<std::ptrdiff_t>(all.size());
-    for (const Stake& stake : stakes) {
-      if (stake.address.kind != kind->name()) continue;
-      const std::string clause = kind->Otherwise(stake, observation, digest);
-      if (!clause.empty()) all.push_back(fmt::format("{}: {}", stake.address, clause));
+    for (const Precondition& precondition : preconditions) {
+      if (precondition.address.kind != kind->name()) continue;
+      const std::string clause = kind->ViolationOf(precondition, observation, digest);
+      if (!clause.empty()) all.push_back(fmt::format("{}: {}", precondition.address, clause));
     }
     std::sort(all.begin() + first, all.end());
   }
@@ -73,8 +74,8 @@ std::string CheckChange(const Change& change, bool has_prior, const ReferenceLoo
   if (!has_prior && acts_on_there) {
     return fmt::format("it acts on {}, which no state knew when it was made", change.address);
   }
-  const bool told = change.verb == Verb::kCreate && !change.begun;
-  return told ? CompareLines(change, change.payload.kind()->ShownOf(change, lookup)) : "";
+  const bool reported = change.verb == Verb::kCreate && !change.begun;
+  return reported ? CompareLines(change, change.payload.kind()->ShownOf(change, lookup)) : "";
 }
 
 }  // namespace
@@ -82,7 +83,8 @@ std::string CheckChange(const Change& change, bool has_prior, const ReferenceLoo
 std::string WhyShownOtherwise(const SavedPlan& saved, Kinds kinds) {
   // What references could be read from when the plan was made.
   std::map<Address, Value> published;
-  for (const Kind* kind : kinds) published.merge(kind->PublishedThen(saved.plan, saved.stakes));
+  for (const Kind* kind : kinds)
+    published.merge(kind->PublishedThen(saved.plan, saved.preconditions));
   const ReferenceLookup lookup = [&](const Address& of) -> const Value* {
     const auto found = published.find(of);
     return found == published.end() ? nullptr : &found->second;

@@ -11,14 +11,15 @@
 namespace podctl {
 
 // Nothing for a plan that was made without asking the world. `state` is the settled one.
-std::vector<Stake> TakeStakes(const Plan& plan, const State& state, const Observation& observation,
-                              const SecretKey& key, Kinds kinds);
+std::vector<Precondition> TakePreconditions(const Plan& plan, const State& state,
+                                            const Observation& observation, const SecretKey& key,
+                                            Kinds kinds);
 
 // What is otherwise now, a clause each, by kind and address: "pod.research: labels.team was
 // changed".
-std::vector<std::string> FindOtherwise(const std::vector<Stake>& stakes,
-                                       const Observation& observation, const SecretKey& key,
-                                       Kinds kinds);
+std::vector<std::string> FindViolations(const std::vector<Precondition>& preconditions,
+                                        const Observation& observation, const SecretKey& key,
+                                        Kinds kinds);
 
 // ---- Whether a saved plan does what it shows: for the reader the file holds lines beside the
 // action that is carried out, and who alters one need not alter the other. Pure.

@@ -153,7 +153,7 @@ Result<std::vector<ReceivedFiles::Place>> Copy::Places() {
 }
 
 Result<void> Copy::PrepareDownload() {
-  auto asked = tar::AskedNames::Of(plan_.sources);
+  auto asked = tar::RequestedNames::Of(plan_.sources);
   if (!asked) return asked.error();
   asked_ = *std::move(asked);
   auto places = Places();
@@ -168,11 +168,11 @@ Copy::Progress Copy::HowFar() const {
   return {feed_->sent(), archive_->size() * workers_.size()};
 }
 
-CopyReport Copy::Run(ssh::Transport& transport, ExecWatcher& watcher, const Stops& stops) {
+CopyReport Copy::Run(ssh::Transport& transport, ExecWatcher& watcher, const StopTokens& stops) {
   const auto began = clock_.Steady();
-  CommandWishes wishes;
-  wishes.sink = received_.get();
-  RunCommands(transport, clock_, &outcome_, wishes, watcher, stop_, stops);
+  CommandRequest request;
+  request.sink = received_.get();
+  RunCommands(transport, clock_, &outcome_, request, watcher, stop_, stops);
   CopyReport report;
   report.upload = plan_.upload;
   report.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - began);

@@ -21,7 +21,7 @@
 #include "providers/os/file_system.h"
 #include "providers/ssh/transport.h"
 #include "providers/tar/archive.h"
-#include "providers/tar/asked_names.h"
+#include "providers/tar/requested_names.h"
 
 namespace podctl {
 
@@ -87,7 +87,7 @@ class Copy {
 
   // Opens what is sent, and makes what is written to.
   Result<void> Prepare(Random& random);
-  CopyReport Run(ssh::Transport& transport, ExecWatcher& watcher, const Stops& stops);
+  CopyReport Run(ssh::Transport& transport, ExecWatcher& watcher, const StopTokens& stops);
 
   const CopyPlan& plan() const { return plan_; }
   // Bytes so far, and of how many; nullopt: that is not known. On any thread.
@@ -113,7 +113,7 @@ class Copy {
   ExecOutcome outcome_;
   std::unique_ptr<tar::Archive> archive_;  // of an upload
   std::unique_ptr<ArchiveFeed> feed_;
-  std::optional<tar::AskedNames> asked_;  // of a download, as the next
+  std::optional<tar::RequestedNames> asked_;  // of a download, as the next
   std::unique_ptr<ReceivedFiles> received_;
   std::stop_source stop_;
 };

@@ -15,7 +15,7 @@ bool IsOurs(const Error& error) {
 
 }  // namespace
 
-ReceivedFiles::ReceivedFiles(const std::vector<Place>& places, const tar::AskedNames& asked,
+ReceivedFiles::ReceivedFiles(const std::vector<Place>& places, const tar::RequestedNames& asked,
                              std::stop_source stop)
     : stop_(std::move(stop)) {
   for (const Place& place : places) workers_.push_back(std::make_unique<Worker>(place, asked));

@@ -25,7 +25,7 @@ class ReceivedFiles final : public OutputSink {
 
   // One place for each job. `asked` is lent; `stop` is asked when nothing more can be written here
   // (a full disk), or is worth waiting for: who is not through yet has failed.
-  ReceivedFiles(const std::vector<Place>& places, const tar::AskedNames& asked,
+  ReceivedFiles(const std::vector<Place>& places, const tar::RequestedNames& asked,
                 std::stop_source stop);
 
   void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override;
@@ -41,7 +41,7 @@ class ReceivedFiles final : public OutputSink {
 
  private:
   struct Worker {
-    Worker(const Place& place, const tar::AskedNames& asked)
+    Worker(const Place& place, const tar::RequestedNames& asked)
         : unpacker(place.folder, place.rename, asked) {}
     tar::Unpacker unpacker;
     std::string words;

@@ -76,28 +76,28 @@ void ExecRun::Keep() {
   last_.Save(record_);
 }
 
-void ExecRun::Run(ssh::Transport& transport, ExecWatcher& watcher, const Stops& stops) {
+void ExecRun::Run(ssh::Transport& transport, ExecWatcher& watcher, const StopTokens& stops) {
   const auto began = clock_.Steady();
   auto kept_at = began;
   bool changed = false;  // since then
-  CommandWishes wishes;
-  wishes.limits = LimitsOf(exec_, outcome_.jobs.size());
-  wishes.grace = kEndingGrace;
-  wishes.sink = kept_.sink();
-  wishes.on_result = [&](std::size_t job, const ssh::WorkerResult& result) {
+  CommandRequest request;
+  request.limits = LimitsOf(exec_, outcome_.jobs.size());
+  request.grace = kEndingGrace;
+  request.sink = kept_.sink();
+  request.on_result = [&](std::size_t job, const ssh::WorkerResult& result) {
     WorkerEntry& entry = record_.results[outcome_.jobs[job].worker.index];
     entry = EntryOf(result);
     if (folder() != nullptr) folder()->Name(job, entry);
     changed = true;
   };
-  wishes.on_tick = [&] {
+  request.on_tick = [&] {
     if (!changed || clock_.Steady() - kept_at < kKeepPace) return;
     Keep();
     kept_at = clock_.Steady();
     changed = false;
   };
   std::stop_source stop;
-  RunCommands(transport, clock_, &outcome_, wishes, watcher, stop, stops);
+  RunCommands(transport, clock_, &outcome_, request, watcher, stop, stops);
   record_.ended = FormatTimestamp(clock_.Now());
   Keep();
   elapsed_ = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - began);
@@ -111,13 +111,13 @@ constexpr std::chrono::seconds kCommandPatience{20};
 
 class CommandListener final : public ssh::Observer {
  public:
-  CommandListener(const CommandWishes& wishes, ExecWatcher& watcher)
-      : wishes_(wishes), watcher_(watcher) {}
+  CommandListener(const CommandRequest& request, ExecWatcher& watcher)
+      : request_(request), watcher_(watcher) {}
 
-  bool TakesBytes() const override { return wishes_.sink != nullptr; }
+  bool TakesBytes() const override { return request_.sink != nullptr; }
   void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override {
     const std::lock_guard lock(mutex_);
-    wishes_.sink->OnBytes(job, stream, bytes);
+    request_.sink->OnBytes(job, stream, bytes);
   }
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
     watcher_.OnLine(job, stream, line);
@@ -129,19 +129,19 @@ class CommandListener final : public ssh::Observer {
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
     {
       const std::lock_guard lock(mutex_);
-      if (wishes_.sink != nullptr) wishes_.sink->OnEnd(job, result);
-      if (wishes_.on_result) wishes_.on_result(job, result);
+      if (request_.sink != nullptr) request_.sink->OnEnd(job, result);
+      if (request_.on_result) request_.on_result(job, result);
     }
     watcher_.OnResult(job, result);
   }
   void Tick() {
     watcher_.Tick();
     const std::lock_guard lock(mutex_);
-    if (wishes_.on_tick) wishes_.on_tick();
+    if (request_.on_tick) request_.on_tick();
   }
 
  private:
-  const CommandWishes& wishes_;
+  const CommandRequest& request_;
   ExecWatcher& watcher_;
   std::mutex mutex_;  // of what the sink and the callbacks hold
 };
@@ -149,23 +149,23 @@ class CommandListener final : public ssh::Observer {
 }  // namespace
 
 void RunCommands(ssh::Transport& transport, Clock& clock, ExecOutcome* outcome,
-                 const CommandWishes& wishes, ExecWatcher& watcher, std::stop_source& stop,
-                 const Stops& stops) {
+                 const CommandRequest& request, ExecWatcher& watcher, std::stop_source& stop,
+                 const StopTokens& stops) {
   const std::stop_callback on_drain(stops.drain, [&stop] { stop.request_stop(); });
   watcher.OnBegin(outcome->jobs, stop);
-  CommandListener listener(wishes, watcher);
-  FarewellLimit farewell(stops.leave, clock);
+  CommandListener listener(request, watcher);
+  TerminationLimit termination(stops.leave, clock);
   {
     const std::jthread ticker([&](const std::stop_token& end) {
       while (clock.SleepFor(kCommandTick, end)) {
         listener.Tick();
-        farewell.Tick(stop.stop_requested());
+        termination.Tick(stop.stop_requested());
       }
     });
-    ssh::Limits limits = wishes.limits;
+    ssh::Limits limits = request.limits;
     limits.retry = kCommandPatience;
     limits.abandon = stops.leave;
-    if (wishes.grace) farewell.SetOn(limits, *wishes.grace);
+    if (request.grace) termination.SetOn(limits, *request.grace);
     outcome->results = transport.Run(outcome->jobs, limits, listener, stop.get_token());
   }
   watcher.OnEnd();

@@ -45,7 +45,7 @@ class ExecRun {
 
   // Opens what the outputs go to, and keeps the record for the first time.
   Result<void> Prepare();
-  void Run(ssh::Transport& transport, ExecWatcher& watcher, const Stops& stops);
+  void Run(ssh::Transport& transport, ExecWatcher& watcher, const StopTokens& stops);
 
   const ExecOutcome& outcome() const { return outcome_; }
   const ExecRecord& record() const { return record_; }
@@ -76,7 +76,7 @@ class ExecRun {
 // ---- Runs commands on many workers at once, and hands on what they write and how they end. What
 // exec and cp have in common.
 
-struct CommandWishes {
+struct CommandRequest {
   ssh::Limits limits;                         // without what is about ends
   std::optional<std::chrono::seconds> grace;  // waits for those that are asked to end
   OutputSink* sink = nullptr;                 // takes the output; null: who watches does. Lent
@@ -87,7 +87,7 @@ struct CommandWishes {
 
 // Fills in the results of `outcome`, whose jobs are run. `stop`: ends them, beside `stops`.
 void RunCommands(ssh::Transport& transport, Clock& clock, ExecOutcome* outcome,
-                 const CommandWishes& wishes, ExecWatcher& watcher, std::stop_source& stop,
-                 const Stops& stops);
+                 const CommandRequest& request, ExecWatcher& watcher, std::stop_source& stop,
+                 const StopTokens& stops);
 
 }  // namespace podctl

@@ -36,7 +36,7 @@ std::array<std::vector<CauseGroup>, kFates> GroupsByFate(const ExecOutcome& outc
     CauseGroup& group = by_cause[static_cast<std::size_t>(FateOf(result))][cause];
     group.cause = cause;
     group.shown = result.cause.code == ssh::Cause::Code::kCancelled
-                      ? ssh::FarewellWords(result.cause.farewell)
+                      ? ssh::TerminationWords(result.cause.termination)
                       : "";
     group.workers.push_back(outcome.jobs[i].worker.index);
     std::string own = ssh::OwnWords(result.cause);
@@ -103,14 +103,14 @@ std::vector<Gatherer::Group> Gatherer::Groups() const {
 }
 
 Result<KeptOutputs> KeptOutputs::Open(const std::vector<ssh::Job>& jobs, FileSystem& files,
-                                      const Wishes& wishes, const std::string& scratch) {
+                                      const Settings& settings, const std::string& scratch) {
   KeptOutputs kept;
-  if (wishes.gather) kept.gatherer_ = std::make_unique<Gatherer>(jobs, scratch);
-  if (!wishes.folder.empty()) {
+  if (settings.gather) kept.gatherer_ = std::make_unique<Gatherer>(jobs, scratch);
+  if (!settings.folder.empty()) {
     auto folder = OutputFolder::Open(
-        jobs, files, wishes.folder,
-        wishes.replace ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse,
-        wishes.below);
+        jobs, files, settings.folder,
+        settings.replace ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse,
+        settings.below);
     if (!folder) return folder.error();
     kept.folder_ = *std::move(folder);
   }

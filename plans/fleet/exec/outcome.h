@@ -80,7 +80,7 @@ class Gatherer final : public OutputSink {
 
 class KeptOutputs {
  public:
-  struct Wishes {
+  struct Settings {
     bool gather = false;
     std::string folder;      // empty: no files
     bool replace = false;    // the files that are there; else that is kAlreadyExists
@@ -88,7 +88,7 @@ class KeptOutputs {
   };
   // `jobs` and `files` are lent. `scratch`: a folder for what is too much for the memory.
   static Result<KeptOutputs> Open(const std::vector<ssh::Job>& jobs, FileSystem& files,
-                                  const Wishes& wishes, const std::string& scratch);
+                                  const Settings& settings, const std::string& scratch);
 
   OutputSink* sink() const;  // of both; null: neither was wanted
   Gatherer* gatherer() const { return gatherer_.get(); }

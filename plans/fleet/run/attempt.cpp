@@ -62,8 +62,8 @@ class Supervisor final : public ssh::Observer {
   void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
     watcher_.Commands().OnTryAgain(job, why);
   }
-  void OnResult(std::size_t job, const ssh::WorkerResult& told) override {
-    ssh::WorkerResult result = told;
+  void OnResult(std::size_t job, const ssh::WorkerResult& reported) override {
+    ssh::WorkerResult result = reported;
     {
       const std::lock_guard lock(mutex_);
       Judge(job, &result);
@@ -87,7 +87,7 @@ class Supervisor final : public ssh::Observer {
   }
   void Tell(const JobVerdict& verdict) {
     const std::lock_guard lock(mutex_);
-    result_.told = verdict;
+    result_.reported = verdict;
     gate_.CallOff();
     End();
   }
@@ -228,7 +228,7 @@ std::vector<ssh::Job> JobsOf(const AttemptPlan& plan, StartGate* gate) {
 }  // namespace
 
 AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptPlan& plan,
-                         AttemptWatcher& watcher, const Stops& stops) {
+                         AttemptWatcher& watcher, const StopTokens& stops) {
   StartGate gate(StartGate::After::kStaysOpen);
   std::stop_source stop;
   Supervisor supervisor(plan, watcher, gate, clock, stop);
@@ -243,7 +243,7 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
     stop.request_stop();
   });
   watcher.Commands().OnBegin(jobs, stop);
-  FarewellLimit farewell(stops.leave, clock);
+  TerminationLimit termination(stops.leave, clock);
   std::optional<Clock::SteadyTime>
       asked_at;  // when the workers were to end, of the ticker's thread
   {
@@ -252,7 +252,7 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
         if (!asked_at && stop.stop_requested()) asked_at = clock.Steady();
         watcher.Commands().Tick();
         supervisor.Tick();
-        farewell.Tick(stops.drain.stop_requested());
+        termination.Tick(stops.drain.stop_requested());
       }
     });
     std::jthread looker;
@@ -265,7 +265,7 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
     }
     ssh::Limits limits;
     limits.retry = kAttemptPatience;
-    farewell.SetOn(limits, plan.run.grace);
+    termination.SetOn(limits, plan.run.grace);
     // All of them wait for the last one, so none may wait for another's connection to be free.
     limits.max_open = std::max(limits.max_open, static_cast<int>(jobs.size()));
     transport.Run(jobs, limits, supervisor, stop.get_token());

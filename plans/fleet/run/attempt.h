@@ -38,7 +38,7 @@ struct AttemptResult {
   std::optional<std::size_t> first;          // the job (index) that was the first not to end well
   std::chrono::milliseconds first_after{0};  // from the start, when `started`
   std::chrono::milliseconds elapsed{0};      // of all of it
-  std::optional<JobVerdict> told;            // by `look`
+  std::optional<JobVerdict> reported;        // by `look`
   std::string stalled;                       // by the heartbeat
   std::string ended_by;  // who ended it from elsewhere, as the workers tell; empty: nobody
   // After which those that were asked to end, and have not, are killed; nullopt: nobody was asked.
@@ -66,7 +66,7 @@ class AttemptWatcher {
 };
 
 AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptPlan& plan,
-                         AttemptWatcher& watcher, const Stops& stops);
+                         AttemptWatcher& watcher, const StopTokens& stops);
 
 // The signal that ended it, "KILL"; empty: none did. A shell tells a signal by an exit code from
 // 129.

@@ -29,12 +29,12 @@ bool IsOutputName(std::string_view name) {
 }  // namespace
 
 Result<void> RunOutputs::Prepare() {
-  if (wishes_.folder.empty()) return {};
+  if (settings_.folder.empty()) return {};
   const auto found =
-      wishes_.overwrite ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse;
-  const auto opened = OutputFolder::Open({}, files_, wishes_.folder, found);
+      settings_.overwrite ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse;
+  const auto opened = OutputFolder::Open({}, files_, settings_.folder, found);
   if (!opened) return opened.error();
-  if (wishes_.overwrite) {
+  if (settings_.overwrite) {
     if (auto removed = RemoveRestarts(); !removed) return removed;
   }
   record_ = about_;
@@ -48,7 +48,7 @@ Result<void> RunOutputs::Prepare() {
 // a restart, if there is one.
 Result<void> RunOutputs::RemoveRestarts() {
   constexpr std::uint64_t kMostRecord = std::uint64_t{64} << 20;
-  const auto whole = files_.HoldFolder(wishes_.folder, "", false);
+  const auto whole = files_.HoldFolder(settings_.folder, "", false);
   if (!whole) return whole.error();
   const auto names = (*whole)->List();
   if (!names) return names.error();
@@ -58,7 +58,7 @@ Result<void> RunOutputs::RemoveRestarts() {
                             ? ParseNumber<int>(std::string_view(name).substr(kBegin.size()))
                             : std::nullopt;
     if (!number || name != RestartName(*number)) continue;
-    const auto folder = files_.HoldFolder(wishes_.folder, name, false);
+    const auto folder = files_.HoldFolder(settings_.folder, name, false);
     if (!folder) return folder.error();
     const auto text = (*folder)->Read(OutputFolder::kRecord, kMostRecord);
     const auto inside = (*folder)->List();
@@ -75,7 +75,7 @@ Result<void> RunOutputs::RemoveRestarts() {
 
 void RunOutputs::OnNotBegun(const std::vector<WorkerAnswer>& answers) {
   const std::lock_guard lock(mutex_);
-  if (wishes_.folder.empty() || starts_ > 0) return;
+  if (settings_.folder.empty() || starts_ > 0) return;
   ssh::WorkerResult skipped;
   skipped.outcome = ssh::Outcome::kSkipped;
   for (const WorkerAnswer& answer : answers) {
@@ -83,7 +83,8 @@ void RunOutputs::OnNotBegun(const std::vector<WorkerAnswer>& answers) {
     record_.results[answer.worker.index] = EntryOf(answer.result.ok() ? skipped : answer.result);
   }
   record_.ended = FormatTimestamp(clock_.Now());
-  const auto opened = OutputFolder::Open({}, files_, wishes_.folder, OutputFolder::Found::kReplace);
+  const auto opened =
+      OutputFolder::Open({}, files_, settings_.folder, OutputFolder::Found::kReplace);
   if (opened) (*opened)->Save(record_);
   if (!opened) trouble_ = opened.error();
 }
@@ -104,9 +105,10 @@ void RunOutputs::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& un
     for (const ssh::Job& job : jobs) record_.workers.push_back(job.worker.index);
     sizes_.assign(jobs.size(), {});
     // Prepare has looked whether anything is in the way of the first one.
-    const bool replaces = wishes_.overwrite || starts_ == 1;
-    auto kept = KeptOutputs::Open(
-        jobs_, files_, {wishes_.gather, wishes_.folder, replaces, BelowOfStart()}, wishes_.scratch);
+    const bool replaces = settings_.overwrite || starts_ == 1;
+    auto kept = KeptOutputs::Open(jobs_, files_,
+                                  {settings_.gather, settings_.folder, replaces, BelowOfStart()},
+                                  settings_.scratch);
     if (kept) {
       kept_ = *std::move(kept);
     } else if (!trouble_) {
@@ -131,7 +133,8 @@ void RunOutputs::OnLine(std::size_t job, ssh::Stream stream, std::string_view li
     const auto of = static_cast<std::size_t>(stream);
     const bool open = std::exchange(sizes_[job].open[of], false);
     sizes_[job].bytes[of] += line.size() + (open ? 0 : 1);
-    const bool gathered = !wishes_.gathered || wishes_.gathered->contains(jobs_[job].worker.index);
+    const bool gathered =
+        !settings_.gathered || settings_.gathered->contains(jobs_[job].worker.index);
     const auto keep = [&](OutputSink* sink) {
       if (sink == nullptr) return;
       sink->OnBytes(job, stream, line);
@@ -153,7 +156,7 @@ void RunOutputs::OnResult(std::size_t job, const ssh::WorkerResult& result) {
     entry.out_bytes = sizes_[job].bytes[static_cast<std::size_t>(ssh::Stream::kOut)];
     entry.err_bytes = sizes_[job].bytes[static_cast<std::size_t>(ssh::Stream::kErr)];
     changed_ = true;
-    const bool gathered = !wishes_.gathered || wishes_.gathered->contains(worker);
+    const bool gathered = !settings_.gathered || settings_.gathered->contains(worker);
     if (kept_ && kept_->gatherer() != nullptr && gathered) kept_->gatherer()->OnEnd(job, result);
     if (kept_ && kept_->folder() != nullptr) {
       kept_->folder()->OnEnd(job, result);

@@ -27,7 +27,7 @@ namespace podctl {
 
 class RunOutputs final : public ExecWatcher {
  public:
-  struct Wishes {
+  struct Settings {
     bool gather = false;
     std::string folder;  // empty: none. That of a restart is "restart-1" in it, and no link
     bool overwrite = false;
@@ -36,11 +36,12 @@ class RunOutputs final : public ExecWatcher {
   };
 
   // All but what is given by value is lent. `about`: the job, its pod and command.
-  RunOutputs(ExecWatcher& watcher, FileSystem& files, Clock& clock, Wishes wishes, ExecRecord about)
+  RunOutputs(ExecWatcher& watcher, FileSystem& files, Clock& clock, Settings settings,
+             ExecRecord about)
       : watcher_(watcher),
         files_(files),
         clock_(clock),
-        wishes_(std::move(wishes)),
+        settings_(std::move(settings)),
         about_(std::move(about)) {}
 
   // Makes the folder, with a results.json that says that nothing has come of it yet. kAlreadyExists
@@ -63,7 +64,7 @@ class RunOutputs final : public ExecWatcher {
 
   // Of the last start, when it has ended; null: it was not wanted. Lives until the next start.
   const KeptOutputs* kept() const { return kept_ ? &*kept_ : nullptr; }
-  const std::string& folder() const { return wishes_.folder; }
+  const std::string& folder() const { return settings_.folder; }
   // Why not everything could be kept, of any start; nullopt: it could.
   const std::optional<Error>& trouble() const { return trouble_; }
 
@@ -80,7 +81,7 @@ class RunOutputs final : public ExecWatcher {
   ExecWatcher& watcher_;
   FileSystem& files_;
   Clock& clock_;
-  const Wishes wishes_;
+  const Settings settings_;
   const ExecRecord about_;
   std::mutex mutex_;  // of what follows, while a start goes on
   int starts_ = 0;

@@ -28,16 +28,15 @@ using workers::Holder;
 constexpr std::chrono::minutes kLongestMakeRoom{60};
 constexpr std::chrono::hours kLongestCopy{6};
 
-Hindrance Refusal(Error error) {
+Blocker Refusal(Error error) {
   return {std::move(error), {}};
 }
 
 // nullopt: all answered.
-std::optional<Hindrance> WhoIsSilent(const WorkerRounds& rounds,
-                                     std::vector<WorkerAnswer> answers) {
-  if (rounds.stopped()) return Hindrance{};
+std::optional<Blocker> WhoIsSilent(const WorkerRounds& rounds, std::vector<WorkerAnswer> answers) {
+  if (rounds.stopped()) return Blocker{};
   if (AllAnswered(answers)) return std::nullopt;
-  return Hindrance{std::nullopt, std::move(answers)};
+  return Blocker{std::nullopt, std::move(answers)};
 }
 
 SomeOf These(const ReadyLaunch& ready, std::vector<int> numbers) {
@@ -49,8 +48,8 @@ std::string NameOf(const SomeOf& some) {
 }
 
 // "alice@laptop: podctl run b --drain-jobs": for the owner of what is ended.
-std::string BecauseOf(const JobSpec& job, const DrainWishes& wishes) {
-  return fmt::format("{}: podctl run {} --drain-jobs", wishes.owner, job.name);
+std::string BecauseOf(const JobSpec& job, const DrainRequest& request) {
+  return fmt::format("{}: podctl run {} --drain-jobs", request.owner, job.name);
 }
 
 // Asks each of these workers, for as long as an end with this grace may take. Such a text is at
@@ -63,12 +62,12 @@ std::vector<WorkerAnswer> AskToEnd(WorkerRounds& rounds, std::vector<ssh::Job> j
   return rounds.Ask(jobs, grace + kKillTime + std::chrono::minutes(1), hooks);
 }
 
-std::optional<Hindrance> EndEarlierRuns(WorkerRounds& rounds, const ReadyLaunch& ready,
-                                        const JobSpec& job, const DrainWishes& wishes,
-                                        const TellNews& tell) {
-  const std::string because = wishes.end_jobs ? BecauseOf(job, wishes) : "";
+std::optional<Blocker> EndEarlierRuns(WorkerRounds& rounds, const ReadyLaunch& ready,
+                                      const JobSpec& job, const DrainRequest& request,
+                                      const PrepareListener& tell) {
+  const std::string because = request.end_jobs ? BecauseOf(job, request) : "";
   const std::string command =
-      workers::EndRunsCommand({job.name, wishes.run, wishes.end_jobs, because, job.grace});
+      workers::EndRunsCommand({job.name, request.run, request.end_jobs, because, job.grace});
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : ready.workers) jobs.push_back({worker, command, nullptr});
   auto answers = AskToEnd(
@@ -93,7 +92,7 @@ std::optional<Hindrance> EndEarlierRuns(WorkerRounds& rounds, const ReadyLaunch&
   }
   if (news.processes > 0) tell(news);
   if (auto silent = WhoIsSilent(rounds, std::move(answers))) return silent;
-  if (at_work.workers.empty() || wishes.detached) return std::nullopt;
+  if (at_work.workers.empty() || request.detached) return std::nullopt;
   return Refusal(
       MakeError(ErrorCode::kAlreadyExists,
                 fmt::format("job {} runs already on {}{}", job.name, NameOf(at_work),
@@ -130,7 +129,7 @@ bool Meets(const Holder& holder, const std::optional<std::set<int>>& wanted) {
 }
 
 // What holds the TPU of one worker, by what is to be done about it.
-struct InTheWay {
+struct WorkerConflicts {
   WorkerAccess worker;
   std::string user;  // as whom we are there
   std::vector<Holder> victims;
@@ -138,18 +137,19 @@ struct InTheWay {
   bool stale_lock = false;
 };
 
-InTheWay SortHolders(const WorkerAccess& worker, const workers::ProbeReport& probe,
-                     const std::optional<std::set<int>>& wanted, const std::string& job,
-                     std::vector<std::string>* foreign) {
-  InTheWay found{worker, probe.user, {}, {}, !probe.lock_owner.empty() && probe.holders.empty()};
+WorkerConflicts SortHolders(const WorkerAccess& worker, const workers::ProbeReport& probe,
+                            const std::optional<std::set<int>>& wanted, const std::string& job,
+                            std::vector<std::string>* foreign) {
+  WorkerConflicts found{
+      worker, probe.user, {}, {}, !probe.lock_owner.empty() && probe.holders.empty()};
   for (const Holder& holder : probe.holders) {
     if (holder.owner == Holder::Owner::kRuntime || !Meets(holder, wanted)) continue;
-    if (holder.owner == Holder::Owner::kJob && !holder.keeper.empty() &&
-        holder.keeper != probe.user) {
+    if (holder.owner == Holder::Owner::kJob && !holder.job_user.empty() &&
+        holder.job_user != probe.user) {
       // It is kept in that user's home, and may have the name of one of ours: from here it can
       // neither be listed nor killed.
       foreign->push_back(fmt::format("{}: the TPU is held by the job {} of {} ({})", worker.Name(),
-                                     holder.job, holder.keeper, workers::DescribeHolder(holder)));
+                                     holder.job, holder.job_user, workers::DescribeHolder(holder)));
     } else if (holder.owner == Holder::Owner::kJob) {
       // Of this job itself it was looked before what runs.
       if (holder.job != job) found.of_jobs.push_back(holder);
@@ -164,15 +164,15 @@ InTheWay SortHolders(const WorkerAccess& worker, const workers::ProbeReport& pro
 }
 
 // What is to be done about the holders that are processes of a job, by what the worker says of it;
-// `told` is null where it knows no such job.
-void SortJob(const workers::JobStatus* told, bool end_them, const std::string& name, InTheWay* each,
-             std::vector<std::string>* foreign) {
-  const bool runs = told != nullptr && told->state == workers::JobStatus::State::kRunning;
-  if (end_them && told != nullptr) return;
+// `reported` is null where it knows no such job.
+void SortJob(const workers::JobStatus* reported, bool end_them, const std::string& name,
+             WorkerConflicts* each, std::vector<std::string>* foreign) {
+  const bool runs = reported != nullptr && reported->state == workers::JobStatus::State::kRunning;
+  if (end_them && reported != nullptr) return;
   for (const Holder& holder : each->of_jobs) {
     if (holder.job != name) continue;
     // What a job of ours has left. Without its keeper's name only the user speaks for that.
-    if (!runs && (holder.keeper == each->user || holder.user == each->user)) {
+    if (!runs && (holder.job_user == each->user || holder.user == each->user)) {
       each->victims.push_back(holder);
       continue;
     }
@@ -183,14 +183,13 @@ void SortJob(const workers::JobStatus* told, bool end_them, const std::string& n
 
 // Jobs of podctl: those at work are ended if that is wanted, else told in `foreign`; what is left
 // of others becomes a victim.
-std::optional<Hindrance> SortJobs(WorkerRounds& rounds, const ReadyLaunch& ready,
-                                  const JobSpec& job, const DrainWishes& wishes,
-                                  std::vector<InTheWay>* found, std::vector<std::string>* foreign,
-                                  const TellNews& tell) {
-  const bool end_them = wishes.end_jobs;
+std::optional<Blocker> SortJobs(WorkerRounds& rounds, const ReadyLaunch& ready, const JobSpec& job,
+                                const DrainRequest& request, std::vector<WorkerConflicts>* found,
+                                std::vector<std::string>* foreign, const PrepareListener& tell) {
+  const bool end_them = request.end_jobs;
   std::vector<ssh::Job> asked;
-  std::vector<std::pair<InTheWay*, std::string>> whose;
-  for (InTheWay& each : *found) {
+  std::vector<std::pair<WorkerConflicts*, std::string>> whose;
+  for (WorkerConflicts& each : *found) {
     std::set<std::string> names;
     for (const Holder& holder : each.of_jobs) names.insert(holder.job);
     for (const std::string& name : names) {
@@ -199,8 +198,9 @@ std::optional<Hindrance> SortJobs(WorkerRounds& rounds, const ReadyLaunch& ready
         continue;
       }
       asked.push_back({each.worker,
-                       end_them ? workers::KillCommand({name, std::nullopt, BecauseOf(job, wishes)})
-                                : workers::ListCommand(name),
+                       end_them
+                           ? workers::KillCommand({name, std::nullopt, BecauseOf(job, request)})
+                           : workers::ListCommand(name),
                        nullptr});
       whose.emplace_back(&each, name);
     }
@@ -214,17 +214,17 @@ std::optional<Hindrance> SortJobs(WorkerRounds& rounds, const ReadyLaunch& ready
     const auto& [each, name] = whose[i];
     const auto jobs = workers::ParseJobs(answers[i].lines);
     if (!jobs) return Refusal(jobs.error());
-    const auto told = std::find_if(jobs->begin(), jobs->end(),
-                                   [&](const auto& status) { return status.name == name; });
-    const bool is_known = told != jobs->end();
+    const auto reported = std::find_if(jobs->begin(), jobs->end(),
+                                       [&](const auto& status) { return status.name == name; });
+    const bool is_known = reported != jobs->end();
     if (end_them && is_known) ended[name].push_back(each->worker.index);
-    SortJob(is_known ? &*told : nullptr, end_them, name, each, foreign);
+    SortJob(is_known ? &*reported : nullptr, end_them, name, each, foreign);
   }
-  for (auto& [name, where] : ended) tell(JobInTheWayEnded{name, These(ready, std::move(where))});
+  for (auto& [name, where] : ended) tell(ConflictingJobEnded{name, These(ready, std::move(where))});
   return std::nullopt;
 }
 
-Hindrance RefuseForeign(const std::string& pod, const std::vector<std::string>& foreign) {
+Blocker RefuseForeign(const std::string& pod, const std::vector<std::string>& foreign) {
   const std::size_t more = foreign.size() - 1;
   return Refusal(
       MakeError(ErrorCode::kFailedPrecondition,
@@ -236,11 +236,11 @@ Hindrance RefuseForeign(const std::string& pod, const std::vector<std::string>& 
                             pod)));
 }
 
-std::optional<Hindrance> EndHolders(WorkerRounds& rounds, const ReadyLaunch& ready,
-                                    const JobSpec& job, const DrainWishes& wishes,
-                                    const TellNews& tell) {
+std::optional<Blocker> EndHolders(WorkerRounds& rounds, const ReadyLaunch& ready,
+                                  const JobSpec& job, const DrainRequest& request,
+                                  const PrepareListener& tell) {
   auto answers = rounds.Ask(ready.workers, workers::ProbeCommand({}));
-  std::vector<InTheWay> found;
+  std::vector<WorkerConflicts> found;
   std::vector<std::string> foreign;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     WorkerAnswer& answer = answers[i];
@@ -257,10 +257,10 @@ std::optional<Hindrance> EndHolders(WorkerRounds& rounds, const ReadyLaunch& rea
   // Before anything is ended it must be clear that the job can start then.
   const std::string& pod = ready.workers.front().pod;
   if (!foreign.empty()) return RefuseForeign(pod, foreign);
-  if (auto why = SortJobs(rounds, ready, job, wishes, &found, &foreign, tell)) return why;
+  if (auto why = SortJobs(rounds, ready, job, request, &found, &foreign, tell)) return why;
   if (!foreign.empty()) return RefuseForeign(pod, foreign);
   std::vector<ssh::Job> drains;
-  for (const InTheWay& each : found) {
+  for (const WorkerConflicts& each : found) {
     if (each.victims.empty() && !each.stale_lock) continue;
     for (const Holder& victim : each.victims) tell(HolderEnding{each.worker, victim});
     drains.push_back({each.worker, workers::DrainCommand(each.victims, job.grace), nullptr});
@@ -306,9 +306,9 @@ Result<Packing> PackingOf(FileSystem& files, const JobSync& sync) {
   return packing;
 }
 
-std::optional<Hindrance> SyncOne(WorkerRounds& rounds, FileSystem& files,
-                                 const std::vector<WorkerAccess>& chosen, const JobSync& sync,
-                                 const TellNews& tell) {
+std::optional<Blocker> SyncOne(WorkerRounds& rounds, FileSystem& files,
+                               const std::vector<WorkerAccess>& chosen, const JobSync& sync,
+                               const PrepareListener& tell) {
   const auto packing = PackingOf(files, sync);
   if (!packing) return Refusal(packing.error());
   auto archive = tar::Archive::Of(files, packing->sources, [&](std::string_view name) {
@@ -342,17 +342,17 @@ bool IsExcluded(const std::vector<std::string>& patterns, std::string_view path)
   });
 }
 
-std::optional<Hindrance> DrainForJob(WorkerRounds& rounds, const ReadyLaunch& ready,
-                                     const JobSpec& job, const DrainWishes& wishes,
-                                     const TellNews& tell) {
-  if (auto why = EndEarlierRuns(rounds, ready, job, wishes, tell)) return why;
+std::optional<Blocker> DrainForJob(WorkerRounds& rounds, const ReadyLaunch& ready,
+                                   const JobSpec& job, const DrainRequest& request,
+                                   const PrepareListener& tell) {
+  if (auto why = EndEarlierRuns(rounds, ready, job, request, tell)) return why;
   if (job.launcher == Launcher::kShell) return std::nullopt;
-  return EndHolders(rounds, ready, job, wishes, tell);
+  return EndHolders(rounds, ready, job, request, tell);
 }
 
-std::optional<Hindrance> SyncForJob(WorkerRounds& rounds, FileSystem& files,
-                                    const std::vector<WorkerAccess>& workers, const JobSpec& job,
-                                    const TellNews& tell) {
+std::optional<Blocker> SyncForJob(WorkerRounds& rounds, FileSystem& files,
+                                  const std::vector<WorkerAccess>& workers, const JobSpec& job,
+                                  const PrepareListener& tell) {
   for (const JobSync& sync : job.sync) {
     if (auto why = SyncOne(rounds, files, workers, sync, tell)) return why;
   }

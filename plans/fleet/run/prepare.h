@@ -41,7 +41,7 @@ struct EarlierRunEnded {
   SomeOf where;
   int processes = 0;
 };
-struct JobInTheWayEnded {
+struct ConflictingJobEnded {
   std::string job;
   SomeOf where;
 };
@@ -56,16 +56,16 @@ struct FilesCopied {
   std::uint64_t files = 0;
   std::uint64_t bytes = 0;
 };
-using PrepareNews = std::variant<EarlierRunEnded, JobInTheWayEnded, HolderEnding, FilesCopied>;
-using TellNews = std::function<void(const PrepareNews& news)>;
+using PrepareEvent = std::variant<EarlierRunEnded, ConflictingJobEnded, HolderEnding, FilesCopied>;
+using PrepareListener = std::function<void(const PrepareEvent& news)>;
 
 // Why a job must not start.
-struct Hindrance {
+struct Blocker {
   std::optional<Error> error;
   std::vector<WorkerAnswer> answers;  // without an error: some are none. Empty: somebody stops us
 };
 
-struct DrainWishes {
+struct DrainRequest {
   bool end_jobs = false;  // jobs of podctl that are in the way too
   bool detached = false;  // the job that is begun looks for itself whether it runs already
   std::string run;        // the one that is begun, perhaps again; empty for a detached one
@@ -73,16 +73,16 @@ struct DrainWishes {
 };
 // Ends the processes of earlier runs of this job, and what of the same user holds chips that it is
 // to have and belongs to nobody that podctl knows of. What others hold, and jobs that are at work,
-// this one included, are told and left alone, unless the wishes say otherwise.
-std::optional<Hindrance> DrainForJob(WorkerRounds& rounds, const ReadyLaunch& ready,
-                                     const JobSpec& job, const DrainWishes& wishes,
-                                     const TellNews& tell);
+// this one included, are told and left alone, unless the request says otherwise.
+std::optional<Blocker> DrainForJob(WorkerRounds& rounds, const ReadyLaunch& ready,
+                                   const JobSpec& job, const DrainRequest& request,
+                                   const PrepareListener& tell);
 
 // Copies each source over its destination: a folder's content into the folder, a file to the file.
 // What is there beside it stays.
-std::optional<Hindrance> SyncForJob(WorkerRounds& rounds, FileSystem& files,
-                                    const std::vector<WorkerAccess>& workers, const JobSpec& job,
-                                    const TellNews& tell);
+std::optional<Blocker> SyncForJob(WorkerRounds& rounds, FileSystem& files,
+                                  const std::vector<WorkerAccess>& workers, const JobSpec& job,
+                                  const PrepareListener& tell);
 
 // The job as one that outlives its connection.
 DetachedStart StartOfJob(const ReadyLaunch& ready, const JobSpec& job);

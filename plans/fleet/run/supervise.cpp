@@ -24,12 +24,12 @@ constexpr int kMostBackoff = 60;  // seconds
 class JobRun {
  public:
   JobRun(const JobDoors& doors, const Spec& spec, const JobSpec& job, const workers::Run& run,
-         const RunWishes& wishes, JobWatcher& watcher, const Stops& stops)
+         const RunRequest& request, JobWatcher& watcher, const StopTokens& stops)
       : doors_(doors),
         spec_(spec),
         job_(job),
         run_(run),
-        wishes_(wishes),
+        request_(request),
         watcher_(watcher),
         stops_(stops) {}
 
@@ -77,27 +77,27 @@ class JobRun {
                     TooFewAtOnce(ready_->workers, most) + ", and a job's workers begin together",
                     "`podctl run --detach` starts them in turn."));
     }
-    const auto tell = [this](const PrepareNews& news) { watcher_.OnNews(news); };
-    if (wishes_.drain) {
-      const DrainWishes drain{wishes_.drain_jobs, false, run_.id, wishes_.owner};
-      if (Hindered(DrainForJob(doors_.rounds, *ready_, job_, drain, tell))) return false;
+    const auto tell = [this](const PrepareEvent& news) { watcher_.OnPrepareEvent(news); };
+    if (request_.drain) {
+      const DrainRequest drain{request_.drain_jobs, false, run_.id, request_.owner};
+      if (Blocked(DrainForJob(doors_.rounds, *ready_, job_, drain, tell))) return false;
     }
     const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid();
-    if (wishes_.sync && fresh &&
-        Hindered(SyncForJob(doors_.rounds, doors_.files, ready_->workers, job_, tell))) {
+    if (request_.sync && fresh &&
+        Blocked(SyncForJob(doors_.rounds, doors_.files, ready_->workers, job_, tell))) {
       return false;
     }
     synced_uid_ = ready_->record.uid().empty() ? "?" : ready_->record.uid();
     return true;
   }
-  bool Hindered(std::optional<Hindrance> why) {
-    hindrance_ = std::move(why);
-    return hindrance_.has_value();
+  bool Blocked(std::optional<Blocker> why) {
+    blocker_ = std::move(why);
+    return blocker_.has_value();
   }
-  bool Refuse(Error error) { return !Hindered(Hindrance{std::move(error), {}}); }
+  bool Refuse(Error error) { return !Blocked(Blocker{std::move(error), {}}); }
   Result<ReadyLaunch> Prepare() {
     return PrepareLaunch(doors_.pod, spec_, job_,
-                         {wishes_.arguments, wishes_.workers, restarts_ + 1, run_.id});
+                         {request_.arguments, request_.workers, restarts_ + 1, run_.id});
   }
 
   AttemptPlan PlanOf(const ReadyLaunch& ready) const {
@@ -115,8 +115,8 @@ class JobRun {
   // What the service says of the node; nullopt: nothing.
   std::optional<Value> LookAtNode(bool* gone, const std::stop_token& stop) {
     if (doors_.provider == nullptr) return std::nullopt;
-    Provider& speaking = doors_.provider->Speaking(ready_->record.api_version);
-    auto node = speaking.GetNode(NameOf(ready_->record), stop);
+    Provider& provider = doors_.provider->InVersion(ready_->record.api_version);
+    auto node = provider.GetNode(NameOf(ready_->record), stop);
     if (node) return *std::move(node);
     *gone = node.error().code == ErrorCode::kNotFound;
     return std::nullopt;
@@ -134,7 +134,7 @@ class JobRun {
   }
 
   JobVerdict Judge() {
-    if (result_.told) return *result_.told;
+    if (result_.reported) return *result_.reported;
     JobEnd end = EndOf(result_);
     if (const auto node = LookAtNode(&end.node_gone, stops_.drain)) {
       end.node_state = NodeState(*node);
@@ -161,7 +161,7 @@ class JobRun {
   // Whether workers were silent for a trouble of the node that passes, and for which the job would
   // be started again; waits until it is over. No start is used up by it.
   bool AwaitsMaintenance() {
-    const bool silent = hindrance_ && !hindrance_->error && !hindrance_->answers.empty();
+    const bool silent = blocker_ && !blocker_->error && !blocker_->answers.empty();
     const bool wanted =
         job_.restart.attempts > 0 && job_.restart.on.contains(RestartReason::kMaintenance);
     if (!silent || !wanted || interrupted()) return false;
@@ -170,7 +170,7 @@ class JobRun {
     const auto verdict = node ? JudgeNode(NodeState(*node), NodeHealth(*node)) : std::nullopt;
     if (!verdict || verdict->reason != RestartReason::kMaintenance) return false;
     if (!WaitForPod(*verdict)) return false;
-    hindrance_.reset();
+    blocker_.reset();
     return true;
   }
 
@@ -179,7 +179,7 @@ class JobRun {
     const std::chrono::seconds patience =
         absent ? std::chrono::seconds(kLongestAbsence) : std::chrono::seconds(kLongestTrouble);
     const auto began = doors_.clock.Steady();
-    bool told = false;
+    bool reported = false;
     while (!IsThere()) {
       if (interrupted()) return false;
       if (doors_.clock.Steady() - began > patience) {
@@ -188,7 +188,7 @@ class JobRun {
             fmt::format("pod.{} did not come back within {}", job_.pod, FormatDuration(patience)),
             fmt::format("`podctl doctor {}` says what is wrong with it.", job_.pod)));
       }
-      if (!std::exchange(told, true)) watcher_.OnWaiting(absent);
+      if (!std::exchange(reported, true)) watcher_.OnWaiting(absent);
       if (!doors_.clock.SleepFor(kAskPace, stops_.drain)) return false;
     }
     return true;
@@ -208,7 +208,7 @@ class JobRun {
   }
 
   RunReport End(RunReport::End end, std::optional<JobVerdict> verdict = std::nullopt) {
-    return {end, begun_, std::move(result_), restarts_, std::move(verdict), std::move(hindrance_)};
+    return {end, begun_, std::move(result_), restarts_, std::move(verdict), std::move(blocker_)};
   }
   bool interrupted() const { return stops_.drain.stop_requested(); }
 
@@ -216,11 +216,11 @@ class JobRun {
   const Spec& spec_;
   const JobSpec& job_;
   const workers::Run& run_;  // the same one for all starts
-  const RunWishes& wishes_;
+  const RunRequest& request_;
   JobWatcher& watcher_;
-  const Stops& stops_;
+  const StopTokens& stops_;
   std::optional<ReadyLaunch> ready_;
-  std::optional<Hindrance> hindrance_;
+  std::optional<Blocker> blocker_;
   AttemptResult result_;
   std::string synced_uid_;  // of the node that has the job's files
   int restarts_ = 0;
@@ -231,14 +231,14 @@ class JobRun {
 
 }  // namespace
 
-workers::Run RunOf(const JobSpec& job, const RunWishes& wishes, const std::string& id) {
+workers::Run RunOf(const JobSpec& job, const RunRequest& request, const std::string& id) {
   std::vector<std::string> words = job.command;
   for (std::string& word : FlagWords(job)) words.push_back(std::move(word));
-  words.insert(words.end(), wishes.arguments.begin(), wishes.arguments.end());
+  words.insert(words.end(), request.arguments.begin(), request.arguments.end());
   workers::Run run;
   run.job = job.name;
   run.id = id;
-  run.owner = wishes.owner;
+  run.owner = request.owner;
   run.shown = VisibleControls(Join(words, " "));
   run.grace = job.grace;
   run.container = ContainerOf(job);
@@ -246,7 +246,7 @@ workers::Run RunOf(const JobSpec& job, const RunWishes& wishes, const std::strin
 }
 
 Result<ReadyLaunch> PrepareLaunch(JobPod& source, const Spec& spec, const JobSpec& job,
-                                  const LaunchWishes& wishes) {
+                                  const LaunchRequest& request) {
   const PodSpec* pod_spec = FindDeclaredPod(spec, job.pod);
   PODCTL_CHECK(pod_spec != nullptr);
   auto record = source.Record();
@@ -255,7 +255,7 @@ Result<ReadyLaunch> PrepareLaunch(JobPod& source, const Spec& spec, const JobSpe
   if (!target) return target.error();
   const auto pod = LaunchPodOf(*pod_spec, &*record);
   PODCTL_CHECK(pod.has_value());  // Target has found its workers
-  auto launch = MakeLaunch(job, *pod, wishes);
+  auto launch = MakeLaunch(job, *pod, request);
   if (!launch) return launch.error();
   ReadyLaunch ready{*std::move(target), *std::move(record), *std::move(launch), {}};
   for (const WorkerLaunch& worker : ready.launch.workers) {
@@ -265,32 +265,32 @@ Result<ReadyLaunch> PrepareLaunch(JobPod& source, const Spec& spec, const JobSpe
 }
 
 RunReport SuperviseJob(const JobDoors& doors, const Spec& spec, const JobSpec& job,
-                       const workers::Run& run, const RunWishes& wishes, JobWatcher& watcher,
-                       const Stops& stops) {
-  return JobRun(doors, spec, job, run, wishes, watcher, stops).Run();
+                       const workers::Run& run, const RunRequest& request, JobWatcher& watcher,
+                       const StopTokens& stops) {
+  return JobRun(doors, spec, job, run, request, watcher, stops).Run();
 }
 
 DetachReport DetachJob(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
-                       const RunWishes& wishes, const DetachHooks& hooks) {
+                       const RunRequest& request, const DetachHooks& hooks) {
   DetachReport done;
-  auto ready = PrepareLaunch(doors.pod, spec, job, {wishes.arguments, wishes.workers, 1, ""});
+  auto ready = PrepareLaunch(doors.pod, spec, job, {request.arguments, request.workers, 1, ""});
   if (!ready) {
-    done.hindrance = Hindrance{ready.error(), {}};
+    done.blocker = Blocker{ready.error(), {}};
     return done;
   }
-  if (wishes.drain) {
-    const DrainWishes drain{wishes.drain_jobs, true, "", wishes.owner};
-    done.hindrance = DrainForJob(doors.rounds, *ready, job, drain, hooks.on_news);
+  if (request.drain) {
+    const DrainRequest drain{request.drain_jobs, true, "", request.owner};
+    done.blocker = DrainForJob(doors.rounds, *ready, job, drain, hooks.on_event);
   }
-  if (wishes.sync && !done.hindrance) {
-    done.hindrance = SyncForJob(doors.rounds, doors.files, ready->workers, job, hooks.on_news);
+  if (request.sync && !done.blocker) {
+    done.blocker = SyncForJob(doors.rounds, doors.files, ready->workers, job, hooks.on_event);
   }
-  if (done.hindrance) return done;
+  if (done.blocker) return done;
   if (hooks.on_ready) hooks.on_ready();
   done.start = StartOfJob(*ready, job);
   done.target = std::move(ready->target);
   done.report = StartJob(doors.rounds, doors.random, done.start,
-                         [&](const StartNews& news) { hooks.on_start(done.start, news); });
+                         [&](const StartEvent& news) { hooks.on_start(done.start, news); });
   return done;
 }
 

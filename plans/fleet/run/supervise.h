@@ -31,9 +31,9 @@ class JobPod {
 };
 
 Result<ReadyLaunch> PrepareLaunch(JobPod& pod, const Spec& spec, const JobSpec& job,
-                                  const LaunchWishes& wishes);
+                                  const LaunchRequest& request);
 
-struct RunWishes {
+struct RunRequest {
   std::vector<std::string> arguments;  // behind the command and its flags
   std::string workers;                 // in place of the job's own selection; may be empty
   bool drain = true;                   // end what earlier runs left
@@ -45,7 +45,7 @@ struct RunWishes {
 // Who sees a run: each of its starts, and what is between them.
 class JobWatcher : public AttemptWatcher {
  public:
-  virtual void OnNews(const PrepareNews& news) = 0;
+  virtual void OnPrepareEvent(const PrepareEvent& news) = 0;
   // `ended` is over, and it is started for the `restart`-th time again.
   virtual void OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) = 0;
   // For the pod: one that is not there (`absent`), or whose workers do not answer.
@@ -55,7 +55,7 @@ class JobWatcher : public AttemptWatcher {
 
 struct RunReport {
   enum class End {
-    kNotBegun,     // there was a hindrance
+    kNotBegun,     // there was a blocker
     kInterrupted,  // by the user, while the job was not running
     kUnheard,      // nobody takes what it writes any more
     kEnded,
@@ -64,8 +64,8 @@ struct RunReport {
   bool begun = false;    // some start came to a job that ran, or could not get ready
   AttemptResult result;  // of the last start
   int restarts = 0;
-  std::optional<JobVerdict> verdict;   // of kEnded: why it did not end well
-  std::optional<Hindrance> hindrance;  // why it did not begin, or not again
+  std::optional<JobVerdict> verdict;  // of kEnded: why it did not end well
+  std::optional<Blocker> blocker;     // why it did not begin, or not again
 };
 
 // What a run goes through. All of it is lent.
@@ -79,11 +79,11 @@ struct JobDoors {
 };
 
 RunReport SuperviseJob(const JobDoors& doors, const Spec& spec, const JobSpec& job,
-                       const workers::Run& run, const RunWishes& wishes, JobWatcher& watcher,
-                       const Stops& stops);
+                       const workers::Run& run, const RunRequest& request, JobWatcher& watcher,
+                       const StopTokens& stops);
 
 // `id`: of the run, the same for all its starts.
-workers::Run RunOf(const JobSpec& job, const RunWishes& wishes, const std::string& id);
+workers::Run RunOf(const JobSpec& job, const RunRequest& request, const std::string& id);
 
 // What a job goes through that is started so that it outlives whoever starts it. All of it is lent.
 struct DetachDoors {
@@ -95,19 +95,19 @@ struct DetachDoors {
 
 // Who hears of it.
 struct DetachHooks {
-  TellNews on_news;
+  PrepareListener on_event;
   std::function<void()> on_ready = {};  // nothing hinders it any more; may be empty
-  std::function<void(const DetachedStart& start, const StartNews& news)> on_start;
+  std::function<void(const DetachedStart& start, const StartEvent& news)> on_start;
 };
 
 struct DetachReport {
-  std::optional<Hindrance> hindrance = {};  // why it did not come to a start; else there is one:
+  std::optional<Blocker> blocker = {};  // why it did not come to a start; else there is one:
   PodTarget target = {};
   DetachedStart start = {};
   StartReport report = {};
 };
 
 DetachReport DetachJob(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
-                       const RunWishes& wishes, const DetachHooks& hooks);
+                       const RunRequest& request, const DetachHooks& hooks);
 
 }  // namespace podctl

@@ -89,7 +89,7 @@ class Opener {
   // Any status is an answer.
   Result<void> WaitForAnswer() const {
     const auto began = world_.clock.Steady();
-    bool told = false;
+    bool reported = false;
     while (!stop_.stop_requested()) {
       if (Get(door_.open == Open::kHttp ? "/" : "/api", {})) return {};
       const auto waited = world_.clock.Steady() - began;
@@ -99,8 +99,8 @@ class Opener {
                                      door_.worker.Name()),
                          "The tunnel stays open; it is not looked at any more.");
       }
-      if (!told && waited >= kSilence) {
-        told = true;
+      if (!reported && waited >= kSilence) {
+        reported = true;
         world_.on_wait(fmt::format("port {} of {} does not answer HTTP yet; waiting",
                                    door_.remote_port, door_.worker.Name()));
       }

@@ -154,7 +154,7 @@ bool FileKind::Settle(const Address& address, const Value& seen, const std::stri
   return SettleFile(address, seen["old"], digest_key, record, notes);
 }
 
-std::unique_ptr<KindPlan> FileKind::Begin(const PlanQuestion& /*question*/) const {
+std::unique_ptr<KindPlan> FileKind::Begin(const PlanningContext& /*question*/) const {
   return EachByItself(*this, JudgeFile);
 }
 
@@ -164,19 +164,19 @@ bool FileKind::follows(const Change& change) const {
 }
 
 // A digest of a secret could be guessed at: there the task alone compares, which has the key.
-Value FileKind::StakeOf(const Change& change, const Value& seen) const {
+Value FileKind::PreconditionOf(const Change& change, const Value& seen) const {
   const FileSpec& file = FileOf(change);
   const bool secret = file.sensitive || file.replaces.starts_with("hmac-");
   if (IsKeep(change) || change.verb == Verb::kForget || secret) return {};
   return DigestAt(seen);
 }
 
-std::string FileKind::DiffersFrom(const Value& stake, const Value& seen) const {
+std::string FileKind::DiffersFrom(const Value& precondition, const Value& seen) const {
   const std::string now = DigestAt(seen);
-  if (now == stake.AsString()) return "";
-  return now.empty()                ? "the file is gone"
-         : stake.AsString().empty() ? "something is there now"
-                                    : "the file was changed";
+  if (now == precondition.AsString()) return "";
+  return now.empty()                       ? "the file is gone"
+         : precondition.AsString().empty() ? "something is there now"
+                                           : "the file was changed";
 }
 
 Value FileKind::WritePayload(const Payload& payload) const {

@@ -21,10 +21,10 @@ class FileKind final : public Kind {
                             bool refresh) const override;
   bool Settle(const Address& address, const Value& seen, const std::string& digest_key,
               AnyRecord* record, std::vector<std::string>* notes) const override;
-  std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const override;
+  std::unique_ptr<KindPlan> Begin(const PlanningContext& input) const override;
   bool follows(const Change& change) const override;
-  Value StakeOf(const Change& change, const Value& seen) const override;
-  std::string DiffersFrom(const Value& stake, const Value& seen) const override;
+  Value PreconditionOf(const Change& change, const Value& seen) const override;
+  std::string DiffersFrom(const Value& precondition, const Value& seen) const override;
   Value WritePayload(const Payload& payload) const override;
   Payload ReadPayload(const Value& value, const std::string& way,
                       std::string* problem) const override;

@@ -45,7 +45,7 @@ Diagnostic Refusal(std::string summary, std::string detail) {
 
 class FileJudge {
  public:
-  FileJudge(const Kind& kind, const Judged& it, const FileRecord* record)
+  FileJudge(const Kind& kind, const PlanInput& it, const FileRecord* record)
       : it_(it),
         record_(record),
         kind_(kind),
@@ -232,7 +232,7 @@ class FileJudge {
   }
   void Add(AttributeChange line) { verdict_.change.attributes.push_back(std::move(line)); }
 
-  const Judged& it_;
+  const PlanInput& it_;
   const FileRecord* const record_;
   const Kind& kind_;
   const Value* const seen_;  // at the path of the spec; nullptr: nobody looked
@@ -255,7 +255,7 @@ std::vector<AttributeChange> NewFileAttributes(const FileSpec& file, const Refer
           Line("path", "", file.path)};
 }
 
-Verdict JudgeFile(const Kind& kind, const Judged& it) {
+Verdict JudgeFile(const Kind& kind, const PlanInput& it) {
   const FileRecord* record = it.record == nullptr ? nullptr : &it.record->As<FileRecord>();
   FileJudge judge(kind, it, record);
   return it.declared == nullptr ? judge.JudgeGone() : judge.JudgeDeclared();

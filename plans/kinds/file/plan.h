@@ -9,7 +9,7 @@
 
 namespace podctl {
 
-Verdict JudgeFile(const Kind& kind, const Judged& it);
+Verdict JudgeFile(const Kind& kind, const PlanInput& it);
 
 // A write or a removal that an earlier run began: whether it took is told by what is there.
 bool SettleFile(const Address& address, const Value& seen, const std::string& digest_key,

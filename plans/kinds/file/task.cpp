@@ -32,7 +32,7 @@ class FileTask final : public AskingTask {
         files_(files),
         context_(context) {}
 
-  Need Begin() override {
+  NextAction Begin() override {
     switch (verb_) {
       case Verb::kForget:
         context_.journal.Forget(address_);
@@ -67,7 +67,7 @@ class FileTask final : public AskingTask {
             .nonce = context_.random.Uuid()};
   }
 
-  Need Remove() {
+  NextAction Remove() {
     const auto* record = context_.journal.Get<FileRecord>(address_);
     // Of one that is only written anew (--replace) the old is written over.
     const bool leaves = record != nullptr && (verb_ == Verb::kDelete || !file_.removes.empty() ||
@@ -90,14 +90,14 @@ class FileTask final : public AskingTask {
         &FileTask::OnRemoved);
   }
 
-  Need OnRemoved(const Result<Value>& removed) {
+  NextAction OnRemoved(const Result<Value>& removed) {
     if (removed) return Left();
     EndRequest({}, &context_.journal.Edit<FileRecord>(address_));
     return Failed(removed.error());
   }
 
   // It may never be done: what it began is left to the next run where a state cannot be saved.
-  Need WaitForRival(Need (FileTask::*then)()) {
+  NextAction WaitForRival(NextAction (FileTask::*then)()) {
     if (++waits_ <= kMostWaits) return SleepThen(kPause, then);
     return Failed(
         MakeError(ErrorCode::kUnavailable,
@@ -106,12 +106,12 @@ class FileTask final : public AskingTask {
   }
 
   // Its record stands for nothing any more.
-  Need Left() {
+  NextAction Left() {
     context_.journal.Forget(address_);
     return verb_ == Verb::kDelete ? Done() : Write();
   }
 
-  Need Write() {
+  NextAction Write() {
     auto content = RenderText(file_.content, context_.Lookup());
     if (!content) {
       const auto unusable = FindUnusable(file_.content, context_.Lookup());
@@ -158,7 +158,7 @@ class FileTask final : public AskingTask {
     context_.journal.Put(address_, std::move(record));
   }
 
-  Need OnWritten(const Result<Value>& written) {
+  NextAction OnWritten(const Result<Value>& written) {
     if (!written) {
       // The disk is as it was.
       if (before_ && before_->exists()) {

@@ -36,7 +36,7 @@ struct BackedPods {
 };
 
 // What the objects of a pod say of it before its node is looked at.
-struct Outlook {
+struct BackingStatus {
   enum class Kind {
     kNodeTells,  // there is a node, or nothing besides it
     kWaits,      // the request is on its way
@@ -88,8 +88,7 @@ class Backing {
   // ---- World.
   // With refresh what stands in the service's lists; without, only what an earlier run left open.
   // The pods' survey runs those of all backings side by side. Errors name the zone.
-  virtual std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question,
-                                             BackedPods pods) const = 0;
+  virtual std::unique_ptr<KindSurvey> Survey(const SurveyInput& input, BackedPods pods) const = 0;
   // Puts into `seen` what the record says, for when nobody looks.
   virtual void Remember(const PodRecord& record, PodSurvey* seen) const = 0;
   // Brings `record` up to what was seen of it besides its `node` (nullptr: it is not there). True:
@@ -110,8 +109,8 @@ class Backing {
 
   // ---- Plan.
   // `node`: the pod's own; nullptr: there is none.
-  virtual Outlook Judge(const PodRecord& /*record*/, const Value* /*node*/,
-                        const PodSurvey& /*survey*/, const std::string& /*lineage*/) const {
+  virtual BackingStatus Judge(const PodRecord& /*record*/, const Value* /*node*/,
+                              const PodSurvey& /*survey*/, const std::string& /*lineage*/) const {
     return {};
   }
   // Why a pod that has no objects cannot be asked for: somebody else's have its name.

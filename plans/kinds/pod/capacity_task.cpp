@@ -57,7 +57,7 @@ class CapacityTask final : public PodTask {
   CapacityTask(const PodSpec& pod, CreateKind kind, TaskContext& context)
       : PodTask(pod, context), pod_(pod), kind_(kind) {}
 
-  Need Begin() override {
+  NextAction Begin() override {
     const PodRecord* record = Record();
     zones_ = pod_.capacity->zones;
     // What is still to be deleted there belongs to the record, so that stays in its zone.
@@ -87,48 +87,48 @@ class CapacityTask final : public PodTask {
     until_ = FormatTimestamp(now + left);
   }
 
-  Need Try(CreateKind kind) {
+  NextAction Try(CreateKind kind) {
     refusal_ = Refusal::kNone;
     return AwaitEnd(MakeCreateTask(pod_, kind, context_, &refusal_),
-                    [this](Need end) { return Next(std::move(end)); });
+                    [this](NextAction end) { return Next(std::move(end)); });
   }
 
   // In the zone whose turn it is, after an attempt.
-  Need Again() {
+  NextAction Again() {
     const PodRecord* record = Record();
     const bool open = record != nullptr && record->pending().has_value();
     return Try(open ? CreateKind::kResume : CreateKind::kNew);
   }
 
-  Need NextRound() {
+  NextAction NextRound() {
     waits_for_.clear();
     tried_ = 0;
     return Again();
   }
 
-  Need Next(Need need) {
-    if (need.result) return need;
+  NextAction Next(NextAction next_action) {
+    if (next_action.result) return next_action;
     const PodRecord* record = Record();
-    if (record != nullptr && record->exists()) return need;  // a half-made node, which stays
+    if (record != nullptr && record->exists()) return next_action;  // a half-made node, which stays
     const bool passes = refusal_ == Refusal::kNoCapacity || refusal_ == Refusal::kReservation;
     const bool open = record != nullptr && record->pending().has_value();
     if (!passes) {
       if (!open) journal_.GiveUpCapacity(address_);
-      return need;
+      return next_action;
     }
     // What became of the attempt could not be seen: it is looked at again, in its turn.
-    if (open) return Pause(need.result.error());
-    const std::string why = need.result.error().message;
+    if (open) return Pause(next_action.result.error());
+    const std::string why = next_action.result.error().message;
     at_ = (at_ + 1) % zones_.size();
     pod_.zone = zones_[at_];
     journal_.SeekCapacity(pod_);
-    if (++tried_ >= zones_.size()) return Pause(need.result.error());
+    if (++tried_ >= zones_.size()) return Pause(next_action.result.error());
     context_.note(address_, fmt::format("{}: tries {}", why, pod_.zone));
     return Again();
   }
 
   // All zones have had their turn.
-  Need Pause(const Error& error) {
+  NextAction Pause(const Error& error) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline_ - context_.clock.Steady());
     const std::string where = fmt::format("{}", fmt::join(zones_, ", "));
     const std::string what =

@@ -13,7 +13,7 @@
 #include "plans/kinds/pod/refusal_words.h"
 #include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/task.h"
 #include "plans/spec/runtime_flags.h"
@@ -37,7 +37,7 @@ class CreateTask final : public PodTask {
         refusal_(refusal),
         limit_(pod_.create_timeout.value_or(context.operation_timeout)) {}
 
-  Need Begin() override {
+  NextAction Begin() override {
     auto body = NewNode(pod_);
     if (!body) return Failed(body.error());
     body_ = *std::move(body);
@@ -67,7 +67,7 @@ class CreateTask final : public PodTask {
   static constexpr int kMaxSends = 3;
   static constexpr int kMaxFinds = 10;
 
-  Need Send() {
+  NextAction Send() {
     if (++sends_ > kMaxSends) {
       return Withdrawn(MakeError(
           ErrorCode::kUnavailable,
@@ -84,7 +84,7 @@ class CreateTask final : public PodTask {
                    &CreateTask::OnRefused, &CreateTask::OnOver);
   }
 
-  Need OnRefused(const Error& error) {
+  NextAction OnRefused(const Error& error) {
     if (error.code == ErrorCode::kReplyLost ||
         (error.code == ErrorCode::kAlreadyExists && maybe_ours_)) {
       maybe_ours_ = true;
@@ -94,34 +94,34 @@ class CreateTask final : public PodTask {
     journal_.Withdraw(address_);
     if (error.code == ErrorCode::kAlreadyExists) {
       return Failed(
-          MakeError(error.code, error.message, TakenHint(pod_, address_, nullptr, {}, {})));
+          MakeError(error.code, error.message, NameConflictHint(pod_, address_, nullptr, {}, {})));
     }
     return Refused(error, gcp::RefusedBy::kAnswer);
   }
 
   // A failed create may leave a half-made node that holds the name.
-  Need OnOver() {
+  NextAction OnOver() {
     return wait_.operation().error.empty() ? Read() : LookAtNode(&CreateTask::OnCleanUpRead);
   }
 
-  Need Refused(const Error& error, gcp::RefusedBy by) {
+  NextAction Refused(const Error& error, gcp::RefusedBy by) {
     const gcp::Refusal refusal = RefusalOf(error, by, pod_);
     if (refusal_ != nullptr) *refusal_ = refusal;
     return Failed(InPodsWords(error, refusal, pod_));
   }
   // By the operation that is over.
-  Need OperationFailed() {
+  NextAction OperationFailed() {
     return Refused(wait_.operation().error.front(), gcp::RefusedBy::kOperation);
   }
 
-  Need Read() {
+  NextAction Read() {
     read_since_ = context_.clock.Steady();
     return ReadAgain();
   }
 
-  Need ReadAgain() { return LookAtNode(&CreateTask::OnRead); }
+  NextAction ReadAgain() { return LookAtNode(&CreateTask::OnRead); }
 
-  Need OnRead(const Result<Value>& node) {
+  NextAction OnRead(const Result<Value>& node) {
     const bool comes = kind_ == CreateKind::kAwait;
     if (!node) {
       const ErrorCode code = node.error().code;
@@ -155,7 +155,7 @@ class CreateTask final : public PodTask {
   }
 
   // Somebody was faster, and the answer that said so was lost.
-  Need LeaveAlone(const Value& node) {
+  NextAction LeaveAlone(const Value& node) {
     if (kind_ == CreateKind::kAwait) {
       journal_.RequestOver(address_);  // what was to make it is still there
     } else {
@@ -164,7 +164,7 @@ class CreateTask final : public PodTask {
     return Failed(
         MakeError(ErrorCode::kAlreadyExists,
                   fmt::format("a node named `{}` already exists in {}", name_.node, name_.zone),
-                  TakenHint(pod_, address_, &node, context_.journal.state(), {})));
+                  NameConflictHint(pod_, address_, &node, context_.journal.state(), {})));
   }
 
   // The intent stays in the state, and the next run meets it.
@@ -178,9 +178,9 @@ class CreateTask final : public PodTask {
 
   // The answer to the create was lost, and with it the name of the operation: only that can tell
   // whether the node will ever be READY.
-  Need Find() { return ListOperations(&CreateTask::OnListed); }
+  NextAction Find() { return ListOperations(&CreateTask::OnListed); }
 
-  Need OnListed(const Result<std::vector<Operation>>& operations) {
+  NextAction OnListed(const Result<std::vector<Operation>>& operations) {
     // Not everybody may list operations; then the node itself has to tell.
     if (!operations) return PauseRead();
     // The node is there, so the newest create of that name is what makes it, whenever it began.
@@ -188,7 +188,7 @@ class CreateTask final : public PodTask {
     return newest == nullptr ? PauseRead() : Follow(*newest, &CreateTask::OnOver);
   }
 
-  Need PauseRead() {
+  NextAction PauseRead() {
     if (context_.clock.Steady() - read_since_ > limit_) {
       return Failed(MakeError(
           ErrorCode::kDeadlineExceeded,
@@ -198,7 +198,7 @@ class CreateTask final : public PodTask {
     return SleepThen(pace_.Next(), &CreateTask::ReadAgain);
   }
 
-  Need Take(const Value& node) {
+  NextAction Take(const Value& node) {
     if (earlier_) {
       // What was sent by the earlier run is not known any more; what is there, is.
       Value metadata = body_["metadata"];
@@ -216,7 +216,9 @@ class CreateTask final : public PodTask {
     return Await(MakePatchTask(pod_, {"metadata"}, context_), &CreateTask::AskHostKeys);
   }
 
-  Need AskHostKeys() { return Ask(AskingWorkers(context_, *Record()), &CreateTask::OnHostKeys); }
+  NextAction AskHostKeys() {
+    return Ask(AskingWorkers(context_, *Record()), &CreateTask::OnHostKeys);
+  }
 
   // The runtime of a new node starts with the metadata it was created with, on every worker.
   void NoteRuntime(const Value& node) {
@@ -231,14 +233,14 @@ class CreateTask final : public PodTask {
     }
   }
 
-  Need OnHostKeys(const Result<std::vector<WorkerAttributes>>& attributes) {
+  NextAction OnHostKeys(const Result<std::vector<WorkerAttributes>>& attributes) {
     // No keys is no failure: the guest may not have written them yet; whoever connects asks again.
     if (attributes) journal_.NoteWorkers(address_, *attributes);
     if (!pod_.check_ready) return Done();
     return AwaitEnd(MakeReadinessTask(pod_.name, pod_.boot_timeout, context_));
   }
 
-  Need OnCleanUpRead(const Result<Value>& node) {
+  NextAction OnCleanUpRead(const Result<Value>& node) {
     const Error failure = wait_.operation().error.front();
     if (failure.code == ErrorCode::kAlreadyExists) {
       return Withdrawn(failure);  // what is there is somebody else's
@@ -257,10 +259,10 @@ class CreateTask final : public PodTask {
     context_.note(address_, "the creation failed and left a half-made node, which is deleted");
     journal_.OperationStarted(address_, "");  // that operation is over
     return AwaitEnd(MakeDeleteTask(address_, false, context_),
-                    [this](const Need& end) { return OnCleanUp(end.result); });
+                    [this](const NextAction& end) { return OnCleanUp(end.result); });
   }
 
-  Need OnCleanUp(const Result<void>& done) {
+  NextAction OnCleanUp(const Result<void>& done) {
     if (done) {
       journal_.Withdraw(address_);
       return OperationFailed();

@@ -24,11 +24,11 @@ class DeleteTask final : public PodTask {
     deposed_ = address.deposed;
   }
 
-  Need Begin() override {
+  NextAction Begin() override {
     const PodRecord* record = Record();
     if (record == nullptr) return Done();
     name_ = NameOf(*record);
-    Speak(record->api_version);
+    UseVersion(record->api_version);
     std::optional<PendingAction> pending = record->pending();
     if (!deposed_.empty()) {
       const auto node = std::find_if(record->deposed.begin(), record->deposed.end(),
@@ -54,7 +54,7 @@ class DeleteTask final : public PodTask {
   static constexpr int kMaxSends = 5;
   static constexpr int kMaxReads = 120;
 
-  Need Send() {
+  NextAction Send() {
     if (++sends_ > kMaxSends) {
       return Withdrawn(refused_.value_or(MakeError(
           ErrorCode::kAborted,
@@ -68,7 +68,7 @@ class DeleteTask final : public PodTask {
                    &DeleteTask::OnRefused, &DeleteTask::OnOver);
   }
 
-  Need OnRefused(const Error& error) {
+  NextAction OnRefused(const Error& error) {
     if (error.code == ErrorCode::kReplyLost) return Verify();
     // What is sent after an answer is another request, not a repeat of this one.
     request_id_.clear();
@@ -92,16 +92,16 @@ class DeleteTask final : public PodTask {
     }
   }
 
-  Need OnOver() {
+  NextAction OnOver() {
     request_id_.clear();
     refused_.reset();
     const std::vector<Error>& error = wait_.operation().error;
     return error.empty() ? Verify() : Withdrawn(error.front());
   }
 
-  Need Verify() { return LookAtNode(&DeleteTask::OnVerified); }
+  NextAction Verify() { return LookAtNode(&DeleteTask::OnVerified); }
 
-  Need OnVerified(const Result<Value>& node) {
+  NextAction OnVerified(const Result<Value>& node) {
     if (!node) {
       return node.error().code == ErrorCode::kNotFound ? Gone() : Failed(node.error());
     }
@@ -128,7 +128,7 @@ class DeleteTask final : public PodTask {
                      is_deposed ? *deposed : record->current);
   }
 
-  Need Gone() {
+  NextAction Gone() {
     journal_.PodGone(address_, deposed_);
     return Done();
   }

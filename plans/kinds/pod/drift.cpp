@@ -19,13 +19,12 @@ constexpr std::string_view kMetadata = "metadata.";
 
 class Finder {
  public:
-  Finder(const Address& address, const DriftQuestion& question)
-      : address_(address), question_(question) {}
+  Finder(const Address& address, const DriftInput& input) : address_(address), input_(input) {}
 
   std::vector<Drift> Run() {
     if (FindEnd()) return std::move(found_);
-    if (question_.node == nullptr) {
-      if (question_.record.exists()) {
+    if (input_.node == nullptr) {
+      if (input_.record.exists()) {
         Note(Drift::Kind::kVanished, "is gone: the node was deleted outside of podctl");
       }
       return std::move(found_);
@@ -41,9 +40,10 @@ class Finder {
 
   // What the node came from and has come to its end says all there is to say.
   bool FindEnd() {
-    const Outlook& outlook = question_.outlook;
-    if (outlook.ended.empty()) return false;
-    if (!question_.only_news || !outlook.remembered) Note(Drift::Kind::kTerminal, outlook.ended);
+    const BackingStatus& backing_status = input_.backing_status;
+    if (backing_status.ended.empty()) return false;
+    if (!input_.only_news || !backing_status.remembered)
+      Note(Drift::Kind::kTerminal, backing_status.ended);
     return true;
   }
 
@@ -70,7 +70,7 @@ class Finder {
     const bool keys = std::all_of(changes.begin(), changes.end(),
                                   [](const auto& change) { return IsKeyPath(change.path); });
     if (!keys) return where;
-    for (const int slice : SlicesWithoutKeys(question_.record, node)) {
+    for (const int slice : SlicesWithoutKeys(input_.record, node)) {
       const Value::List& slices = node["slices"].AsList();
       if (static_cast<std::size_t>(slice) >= slices.size()) continue;
       const std::string& id = slices[static_cast<std::size_t>(slice)]["nodeId"].AsString();
@@ -80,11 +80,11 @@ class Finder {
   }
 
   bool IsNews(const char* fact) const {
-    return !question_.only_news || (*question_.node)[fact] != question_.record.observed[fact];
+    return !input_.only_news || (*input_.node)[fact] != input_.record.observed[fact];
   }
 
   void FindState() {
-    const Value& node = *question_.node;
+    const Value& node = *input_.node;
     const std::string state = NodeState(node);
     if (IsTerminalState(state)) {
       if (IsNews("state")) {
@@ -96,7 +96,7 @@ class Finder {
       Note(Drift::Kind::kRepairing, Where(node, "state", "READY", "is REPAIRING"));
     }
     // Where the spec wants a state, the plan says what is done about it.
-    if (IsStopped(node) && !question_.pod.desired_state && IsNews("state")) {
+    if (IsStopped(node) && !input_.pod.desired_state && IsNews("state")) {
       Note(Drift::Kind::kStopped, fmt::format("is {}", state));
     }
     const std::string health = NodeHealth(node);
@@ -106,14 +106,14 @@ class Finder {
            Where(node, "health", "HEALTHY",
                  why.empty() ? "is " + health : fmt::format("is {}: {}", health, why)));
     }
-    auto changes = DiffDrift(question_.pod, question_.record, node, question_.digest_key);
+    auto changes = DiffDrift(input_.pod, input_.record, node, input_.digest_key);
     if (changes.empty()) return;
     Note(Drift::Kind::kChanged, WhereKeys(node, changes) + "was changed outside of podctl");
     found_.back().attributes = std::move(changes);
   }
 
   const Address& address_;
-  const DriftQuestion& question_;
+  const DriftInput& input_;
   std::vector<Drift> found_;
 };
 
@@ -147,8 +147,8 @@ void AcceptAttribute(const AttributeChange& attribute, const std::string& digest
 
 }  // namespace
 
-std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& question) {
-  return Finder(address, question).Run();
+std::vector<Drift> FindDrift(const Address& address, const DriftInput& input) {
+  return Finder(address, input).Run();
 }
 
 void AcceptDrift(const Drift& drift, State* state) {

@@ -14,7 +14,7 @@
 
 namespace podctl {
 
-struct DriftQuestion {
+struct DriftInput {
   const PodSpec& pod;  // what it says to ignore is no drift
   const PodRecord& record;
   const Value* node = nullptr;  // nullptr: it is gone
@@ -22,9 +22,9 @@ struct DriftQuestion {
   // Only what `record.observed` does not say already: for plans that take drift into the state,
   // after which it is drift no more.
   bool only_news = false;
-  const Outlook& outlook;
+  const BackingStatus& backing_status;
 };
-std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& question);
+std::vector<Drift> FindDrift(const Address& address, const DriftInput& input);
 
 // Takes it for right: values as they are now, a vanished pod is forgotten. `state`: a settled one.
 void AcceptDrift(const Drift& drift, State* state);

@@ -13,6 +13,7 @@
 #include "plans/kinds/pod/members.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/plan.h"
+#include "plans/kinds/pod/preconditions.h"
 #include "plans/kinds/pod/reader/node_fields.h"
 #include "plans/kinds/pod/reader/pod_reader.h"
 #include "plans/kinds/pod/record.h"
@@ -20,7 +21,6 @@
 #include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/shown.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/stakes.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
@@ -184,11 +184,11 @@ class PodKind final : public plan_file::KindOf<PodChange> {
     return MoveAddress(*state, from, to);
   }
 
-  std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const override {
-    return BeginPodPlan(*this, question);
+  std::unique_ptr<KindPlan> Begin(const PlanningContext& input) const override {
+    return BeginPodPlan(*this, input);
   }
 
-  KindSurveys Survey(const SurveyQuestion& question) const override { return SurveyPods(question); }
+  KindSurveys Survey(const SurveyInput& input) const override { return SurveyPods(input); }
   void SettleAll(const Observation& observation, State* state,
                  std::vector<std::string>* notes) const override {
     SettlePods(PodsIn(observation), state, notes);
@@ -235,23 +235,24 @@ class PodKind final : public plan_file::KindOf<PodChange> {
           declared.metadata[kRuntimeVariablesKey].text);
   }
 
-  std::vector<Stake> Stakes(const StakeQuestion& question) const override {
-    return StakesOfPods(question);
+  std::vector<Precondition> Preconditions(const PreconditionInput& input) const override {
+    return PreconditionsOfPods(input);
   }
-  std::string Otherwise(const Stake& stake, const Observation& observation,
-                        const Digester& digest) const override {
-    return OtherwiseOfPod(stake, observation, digest);
+  std::string ViolationOf(const Precondition& precondition, const Observation& observation,
+                          const Digester& digest) const override {
+    return ViolationOfPod(precondition, observation, digest);
   }
-  std::string WhatLacksStake(const Plan& plan, const std::vector<Stake>& stakes) const override {
-    return PodWithoutStake(plan, stakes);
+  std::string WhatLacksPrecondition(const Plan& plan,
+                                    const std::vector<Precondition>& preconditions) const override {
+    return PodWithoutPrecondition(plan, preconditions);
   }
   std::vector<Particular> ParticularsOf(const Change& change,
                                         const AnyRecord* prior) const override {
     return ParticularsOfPod(change, prior);
   }
-  std::map<Address, Value> PublishedThen(const Plan& plan,
-                                         const std::vector<Stake>& stakes) const override {
-    return NodesThen(plan, stakes);
+  std::map<Address, Value> PublishedThen(
+      const Plan& plan, const std::vector<Precondition>& preconditions) const override {
+    return NodesThen(plan, preconditions);
   }
 
   Value PublishedBefore(const Change& change, const AnyRecord* record,

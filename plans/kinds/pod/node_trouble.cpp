@@ -11,7 +11,7 @@
 namespace podctl {
 namespace {
 
-struct Standing {
+struct CurrentStatus {
   std::string_view word;
   bool passes;
   std::string_view means;  // a clause
@@ -22,7 +22,7 @@ constexpr std::string_view kWaits =
     "wait: podctl status shows when it is READY. If it stays so: podctl apply --replace pod.{pod}";
 constexpr std::string_view kIfItStays = "if it stays so: podctl apply --replace pod.{pod}";
 
-constexpr Standing kStates[] = {
+constexpr CurrentStatus kStates[] = {
     {"CREATING", true, "it is still being created",
      "podctl apply --target pod.{pod}  (waits for it)"},
     {"STARTING", true, "it is being started", kWaits},
@@ -40,7 +40,7 @@ constexpr Standing kStates[] = {
     {"HIDDEN", false, "the service hides it, and does not say for how long", kIfItStays},
 };
 
-constexpr Standing kHealths[] = {
+constexpr CurrentStatus kHealths[] = {
     {"UNHEALTHY_MAINTENANCE", true, "maintenance, after which it comes back by itself",
      "wait: podctl status shows when it is HEALTHY. If it stays so: podctl apply --replace "
      "pod.{pod}"},
@@ -52,9 +52,10 @@ constexpr Standing kHealths[] = {
 };
 
 template <std::size_t kCount>
-NodeTrouble TroubleIn(const Standing (&table)[kCount], const std::string& word) {
-  const Standing* found = std::find_if(std::begin(table), std::end(table),
-                                       [&](const Standing& each) { return each.word == word; });
+NodeTrouble TroubleIn(const CurrentStatus (&table)[kCount], const std::string& word) {
+  const CurrentStatus* found =
+      std::find_if(std::begin(table), std::end(table),
+                   [&](const CurrentStatus& each) { return each.word == word; });
   if (found == std::end(table)) {
     return {fmt::format("is {}, and nobody says whether that passes", word),
             std::string(kIfItStays), false};

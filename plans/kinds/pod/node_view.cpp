@@ -6,7 +6,7 @@
 
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/way_in.h"
+#include "plans/kinds/pod/route.h"
 #include "providers/base/encoding.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
@@ -99,7 +99,7 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     JoinSlice(record.observed, &worker);
     worker.trust_first_use = !record.ssh.strict_host_keys;
     worker.use_openssh = record.ssh.transport.has_value();
-    ChooseWay(record, !endpoint.external.empty(), &worker);
+    ChooseRoute(record, !endpoint.external.empty(), &worker);
     if (auto keys = record.host_keys.find(worker.index); keys != record.host_keys.end()) {
       worker.host_keys = keys->second;
     }

@@ -10,7 +10,7 @@
 #include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 
 namespace podctl {
 namespace {
@@ -29,7 +29,7 @@ class PatchTask final : public PodTask {
         fields_(std::move(fields)),
         guard_(name_.Resource(), MapsAmong(fields_)) {}
 
-  Need Begin() override {
+  NextAction Begin() override {
     const PodRecord* record = Record();
     if (record == nullptr) return Failed(NotInState());
     before_ = *record;
@@ -64,17 +64,17 @@ class PatchTask final : public PodTask {
     return paths;
   }
 
-  Need BeginRound() {
+  NextAction BeginRound() {
     return guard_.guards_anything() ? ListOperations(&PatchTask::OnListedBefore)
                                     : LookAtNode(&PatchTask::OnRead);
   }
 
-  Need OnListedBefore(const Result<std::vector<Operation>>& operations) {
+  NextAction OnListedBefore(const Result<std::vector<Operation>>& operations) {
     if (operations) guard_.SawBefore(*operations);
     return MustEnd(operations) ? Failed(operations.error()) : LookAtNode(&PatchTask::OnRead);
   }
 
-  Need OnListedAfter(const Result<std::vector<Operation>>& operations) {
+  NextAction OnListedAfter(const Result<std::vector<Operation>>& operations) {
     if (operations) guard_.SawAfter(*operations);
     return MustEnd(operations) ? Failed(operations.error()) : LookAtNode(&PatchTask::OnVerified);
   }
@@ -84,14 +84,14 @@ class PatchTask final : public PodTask {
     if (operations) return false;
     if (operations.error().code == ErrorCode::kCancelled) return true;
     guard_.Blind();
-    if (!std::exchange(told_blind_, true)) {
+    if (!std::exchange(reported_blind_, true)) {
       context_.note(address_, "cannot see whether somebody else changes it at the same time: " +
                                   operations.error().message);
     }
     return false;
   }
 
-  Need OnRead(const Result<Value>& node) {
+  NextAction OnRead(const Result<Value>& node) {
     if (!node) return Failed(node.error());
     if (IsOfAnotherState(*node, before_.uid(), context_.journal.state().lineage)) {
       return Withdrawn(NotOurs(name_));
@@ -114,7 +114,7 @@ class PatchTask final : public PodTask {
                    &PatchTask::OnRefused, &PatchTask::OnOver);
   }
 
-  Need OnRefused(const Error& error) {
+  NextAction OnRefused(const Error& error) {
     switch (error.code) {
       case ErrorCode::kReplyLost:  // a repeat of the same patch is safe
         return LookAgain();
@@ -129,17 +129,17 @@ class PatchTask final : public PodTask {
     }
   }
 
-  Need OnOver() {
+  NextAction OnOver() {
     const std::vector<Error>& error = wait_.operation().error;
     return error.empty() ? LookAgain() : Withdrawn(error.front());
   }
 
-  Need LookAgain() {
+  NextAction LookAgain() {
     return guard_.guards_anything() ? ListOperations(&PatchTask::OnListedAfter)
                                     : LookAtNode(&PatchTask::OnVerified);
   }
 
-  Need OnVerified(const Result<Value>& node) {
+  NextAction OnVerified(const Result<Value>& node) {
     if (!node) return Failed(node.error());
     const std::vector<std::string> lost = guard_.FindLost(*node);
     for (const std::string& path : lost) {
@@ -151,7 +151,7 @@ class PatchTask final : public PodTask {
     return Written(*node);
   }
 
-  Need Written(const Value& node) {
+  NextAction Written(const Value& node) {
     journal_.PodPatched(pod_, node);
     journal_.Publish(address_, node);
     return Done();
@@ -172,7 +172,7 @@ class PatchTask final : public PodTask {
   PodRecord before_;
   Clock::SteadyTime since_{};
   int rounds_ = 0;
-  bool told_blind_ = false;
+  bool reported_blind_ = false;
 };
 
 }  // namespace

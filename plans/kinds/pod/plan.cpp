@@ -137,10 +137,10 @@ void AddStateChange(const Value* node, const PodSpec& pod,
 
 class PodPlan final : public KindPlan {
  public:
-  PodPlan(const Kind& kind, const PlanQuestion& question)
-      : kind_(kind), it_(question), survey_(PodsIn(question.observation)) {}
+  PodPlan(const Kind& kind, const PlanningContext& input)
+      : kind_(kind), it_(input), survey_(PodsIn(input.observation)) {}
 
-  Verdict Judge(const Judged& it) override {
+  Verdict Judge(const PlanInput& it) override {
     verdict_ = {};
     again_ = it.again;
     refused_ = false;
@@ -246,11 +246,12 @@ class PodPlan final : public KindPlan {
     const bool ours = record.exists() || record.pending().has_value();
     const Value* node = ours ? NodeOf(survey_, it_.state, change->address, record) : nullptr;
     NoteDrift(pod, record, node);
-    const bool told = PlanBacked(
+    const bool reported = PlanBacked(
         pod, record, BackingOf(record).Judge(record, node, survey_, it_.state.lineage), change);
-    if (told && node == nullptr && IsAnotherStates(pod, record)) RefuseTaken(pod, change->address);
-    if (!told && node == nullptr) PlanWithoutNode(pod, record, change);
-    if (!told && node != nullptr) PlanWithNode(pod, record, *node, change);
+    if (reported && node == nullptr && IsAnotherStates(pod, record))
+      RefuseTaken(pod, change->address);
+    if (!reported && node == nullptr) PlanWithoutNode(pod, record, change);
+    if (!reported && node != nullptr) PlanWithNode(pod, record, *node, change);
     // What an earlier run began to make anew is lost still, whatever there is by now.
     if (Makes(*change) && IsRecovering(record)) PodOf(change).lost = record.recovery()->because;
   }
@@ -312,24 +313,25 @@ class PodPlan final : public KindPlan {
   }
 
   // A pod of which more than its node is there. False: its node says what is to be done.
-  bool PlanBacked(const PodSpec& pod, const PodRecord& record, Outlook outlook, Change* change) {
-    if (outlook.kind == Outlook::Kind::kNodeTells) return false;
+  bool PlanBacked(const PodSpec& pod, const PodRecord& record, BackingStatus backing_status,
+                  Change* change) {
+    if (backing_status.kind == BackingStatus::Kind::kNodeTells) return false;
     PodDiff diff;
-    if (outlook.kind == Outlook::Kind::kWaits) {
-      if (outlook.asked != nullptr) diff = Diff(pod, record, *outlook.asked);
+    if (backing_status.kind == BackingStatus::Kind::kWaits) {
+      if (backing_status.asked != nullptr) diff = Diff(pod, record, *backing_status.asked);
       std::erase_if(diff.attributes, [](const auto& each) { return !each.forces_replacement; });
-      change->reason = outlook.reason;
+      change->reason = backing_status.reason;
       PlanCreate(pod, true, change);
       const bool same = !diff.forces_replacement && NameOf(record) == AsPod(*change)->node;
       if (same && !again_) return true;
-      outlook.reason = same ? "it was requested" : "the spec asks for something else by now";
+      backing_status.reason = same ? "it was requested" : "the spec asks for something else by now";
       change->reason_code = same ? ReasonCode::kByRequest : ReasonCode::kCannotUpdate;
     } else {
       change->reason_code = ReasonCode::kTainted;
     }
     // preventDestroy does not hold here: there is nothing (yet, or left) that it could protect.
-    change->reason = outlook.reason;
-    PodOf(change).lost = outlook.lost;
+    change->reason = backing_status.reason;
+    PodOf(change).lost = backing_status.lost;
     change->attributes =
         diff.attributes.empty() ? CreateAttributes(pod, it_.nodes) : diff.attributes;
     ChooseReplace(pod, record, change);
@@ -469,9 +471,10 @@ class PodPlan final : public KindPlan {
       return;  // nobody looked
     }
     const bool only_news = it_.options.mode == PlanMode::kRefreshOnly;
-    const Outlook outlook = BackingOf(record).Judge(record, node, survey_, it_.state.lineage);
-    verdict_.drift = FindDrift(verdict_.change.address,
-                               {pod, record, node, it_.state.digest_key, only_news, outlook});
+    const BackingStatus backing_status =
+        BackingOf(record).Judge(record, node, survey_, it_.state.lineage);
+    verdict_.drift = FindDrift(verdict_.change.address, {pod, record, node, it_.state.digest_key,
+                                                         only_news, backing_status});
   }
 
   void PlanDelete(const PodRecord& record, Change* change) {
@@ -519,7 +522,7 @@ class PodPlan final : public KindPlan {
   }
 
   const Kind& kind_;
-  const PlanQuestion it_;
+  const PlanningContext it_;
   const PodSurvey& survey_;
   std::vector<Change> rest_;
   std::list<Value> planned_;  // nodes as this plan will have changed them, for references
@@ -533,8 +536,8 @@ class PodPlan final : public KindPlan {
 
 }  // namespace
 
-std::unique_ptr<KindPlan> BeginPodPlan(const Kind& kind, const PlanQuestion& question) {
-  return std::make_unique<PodPlan>(kind, question);
+std::unique_ptr<KindPlan> BeginPodPlan(const Kind& kind, const PlanningContext& input) {
+  return std::make_unique<PodPlan>(kind, input);
 }
 
 void ChooseFreeNodeId(const std::function<bool(const NodeName&)>& taken, PodSpec* pod) {

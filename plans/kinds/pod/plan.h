@@ -13,7 +13,7 @@
 
 namespace podctl {
 
-std::unique_ptr<KindPlan> BeginPodPlan(const Kind& kind, const PlanQuestion& question);
+std::unique_ptr<KindPlan> BeginPodPlan(const Kind& kind, const PlanningContext& input);
 
 // What a plan shows of a pod that is made: all that its create sends, and the state it ends in.
 std::vector<AttributeChange> NewAttributes(const PodSpec& pod, const ReferenceLookup& lookup);

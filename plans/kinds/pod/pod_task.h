@@ -33,14 +33,14 @@ class PodTask : public AskingTask {
           std::optional<std::chrono::milliseconds> limit = std::nullopt)
       : PodTask(PodAddress(pod.name), context, limit) {
     name_ = NameOf(pod);
-    Speak(pod.api_version.value_or(ApiVersion::kV2));
+    UseVersion(pod.api_version.value_or(ApiVersion::kV2));
   }
 
-  void Speak(ApiVersion version) {
+  void UseVersion(ApiVersion version) {
     version_ = version;
-    wait_.Speak(version);
+    wait_.UseVersion(version);
   }
-  Provider& Cloud() const { return context_.provider.Speaking(version_); }
+  Provider& Cloud() const { return context_.provider.InVersion(version_); }
   const PodRecord* Record() const { return journal_.Find(address_); }
   // The body of a create; an error where a reference leads nowhere.
   Result<Value> NewNode(const PodSpec& pod) const {
@@ -58,17 +58,18 @@ class PodTask : public AskingTask {
   }
 
   template <typename Self>
-  Need LookAtNode(Need (Self::*take)(const Result<Value>&)) {
+  NextAction LookAtNode(NextAction (Self::*take)(const Result<Value>&)) {
     return Ask(CallOf(Cloud(), &Provider::GetNode, name_), take);
   }
   // Of the node's zone.
   template <typename Self>
-  Need ListOperations(Need (Self::*take)(const Result<std::vector<Operation>>&)) {
+  NextAction ListOperations(NextAction (Self::*take)(const Result<std::vector<Operation>>&)) {
     return Ask(CallOf(Cloud(), &Provider::ListOperations, name_.project, name_.zone), take);
   }
   // Sends what begins an operation, and waits for its end.
   template <typename Self>
-  Need Operate(Call call, Need (Self::*refused)(const Error&), Need (Self::*over)()) {
+  NextAction Operate(Call call, NextAction (Self::*refused)(const Error&),
+                     NextAction (Self::*over)()) {
     auto* self = static_cast<Self*>(this);
     return AskThen(std::move(call), true, [self, refused, over](const Reply& reply) {
       const auto& sent = std::get<Result<Operation>>(reply);
@@ -77,16 +78,16 @@ class PodTask : public AskingTask {
   }
   // Waits for what an earlier run began.
   template <typename Self>
-  Need GoOn(const std::string& operation, Need (Self::*over)()) {
+  NextAction GoOn(const std::string& operation, NextAction (Self::*over)()) {
     return Await(wait_.For({operation, false, {}, {}}, true), over);
   }
   template <typename Self>
-  Need Follow(const Operation& operation, Need (Self::*over)()) {
+  NextAction Follow(const Operation& operation, NextAction (Self::*over)()) {
     journal_.OperationStarted(address_, operation.name, deposed_);
     return Await(wait_.For(operation), over);
   }
   // It changed nothing.
-  Need Withdrawn(Error error) {
+  NextAction Withdrawn(Error error) {
     journal_.Withdraw(address_, deposed_);
     return Failed(std::move(error));
   }
@@ -98,7 +99,7 @@ class PodTask : public AskingTask {
   TaskContext& context_;
   PodJournal journal_;
   OperationWait wait_;
-  PollPace pace_;
+  PollBackoff pace_;
 };
 
 }  // namespace podctl

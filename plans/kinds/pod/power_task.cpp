@@ -10,7 +10,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 
 namespace podctl {
 namespace {
@@ -22,7 +22,7 @@ class PowerTask final : public PodTask {
   PowerTask(const PodSpec& pod, Power power, TaskContext& context)
       : PodTask(pod, context), power_(power) {}
 
-  Need Begin() override {
+  NextAction Begin() override {
     const PodRecord* record = Record();
     if (record == nullptr) return Failed(NotInState());
     name_ = NameOf(*record);
@@ -38,9 +38,9 @@ class PowerTask final : public PodTask {
   const char* Goal() const { return power_ == Power::kStop ? "STOPPED" : "READY"; }
   const char* Origin() const { return power_ == Power::kStop ? "READY" : "STOPPED"; }
 
-  Need Read() { return LookAtNode(&PowerTask::OnRead); }
+  NextAction Read() { return LookAtNode(&PowerTask::OnRead); }
 
-  Need OnRead(const Result<Value>& node) {
+  NextAction OnRead(const Result<Value>& node) {
     if (!node) {
       const ErrorCode code = node.error().code;
       const bool passes = code == ErrorCode::kUnavailable || code == ErrorCode::kReplyLost;
@@ -63,14 +63,14 @@ class PowerTask final : public PodTask {
                             "Run `podctl plan` to see what is to be done about it."));
   }
 
-  Need Send() {
+  NextAction Send() {
     sent_ = true;
     journal_.BeginPatch(address_);
     const auto method = power_ == Power::kStop ? &Provider::StopNode : &Provider::StartNode;
     return Operate(CallOf(Cloud(), method, name_), &PowerTask::OnRefused, &PowerTask::OnOver);
   }
 
-  Need OnRefused(const Error& error) {
+  NextAction OnRefused(const Error& error) {
     switch (error.code) {
       case ErrorCode::kCancelled:
         return Failed(error);  // the intent stays: the next run looks
@@ -90,12 +90,12 @@ class PowerTask final : public PodTask {
     }
   }
 
-  Need OnOver() {
+  NextAction OnOver() {
     const std::vector<Error>& error = wait_.operation().error;
     return error.empty() ? Read() : GiveUp(error.front());
   }
 
-  Need Pause() {
+  NextAction Pause() {
     if (context_.clock.Steady() - since_ > context_.operation_timeout) {
       return Failed(MakeError(ErrorCode::kDeadlineExceeded,
                               fmt::format("the node does not become {}", Goal()),
@@ -104,12 +104,12 @@ class PowerTask final : public PodTask {
     return SleepThen(pace_.Next(), &PowerTask::Read);
   }
 
-  Need GiveUp(Error error) {
+  NextAction GiveUp(Error error) {
     error.message = fmt::format("cannot {} the node: {}", Verb(), error.message);
     return Withdrawn(std::move(error));
   }
 
-  Need Reached(const Value& node) {
+  NextAction Reached(const Value& node) {
     journal_.NodeFound(address_, node);
     journal_.Withdraw(address_);  // nothing is outstanding
     journal_.Publish(address_, node);
@@ -126,7 +126,7 @@ class Sequence final : public AskingTask {
  public:
   explicit Sequence(std::vector<std::unique_ptr<Task>> tasks) : tasks_(std::move(tasks)) {}
 
-  Need Begin() override { return Await(*tasks_[at_], &Sequence::Next); }
+  NextAction Begin() override { return Await(*tasks_[at_], &Sequence::Next); }
   void OnApplied(int worker, const HostKeyText& learned_host_key) override {
     tasks_[at_]->OnApplied(worker, learned_host_key);
   }
@@ -134,7 +134,7 @@ class Sequence final : public AskingTask {
   std::string Status() const override { return tasks_[at_]->Status(); }
 
  private:
-  Need Next() {
+  NextAction Next() {
     if (at_ + 1 == tasks_.size()) return Done();
     ++at_;
     return Begin();

@@ -1,4 +1,4 @@
-#include "plans/kinds/pod/stakes.h"
+#include "plans/kinds/pod/preconditions.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@
 namespace podctl {
 
 // What the API said of a node.
-struct NodeStake {
+struct NodePrecondition {
   NodeName name;
   bool there = false;
   std::string uid;
@@ -30,7 +30,7 @@ struct NodeStake {
   std::map<std::string, std::string> metadata;  // every key, with a keyed digest of its value
 };
 
-PODCTL_MEMBERS(NodeStake, name, there, uid, fields, metadata)
+PODCTL_MEMBERS(NodePrecondition, name, there, uid, fields, metadata)
 
 namespace {
 
@@ -39,8 +39,8 @@ namespace {
 constexpr const char* kPassing[] = {
     "health", "healthDescription", "symptoms", "upcomingMaintenance", "metadata", kSliceKeys};
 
-NodeStake Take(const NodeName& name, const Value* node, const Digester& digest) {
-  NodeStake saved;
+NodePrecondition Take(const NodeName& name, const Value* node, const Digester& digest) {
+  NodePrecondition saved;
   saved.name = name;
   if (node == nullptr) return saved;
   saved.there = true;
@@ -106,7 +106,8 @@ void AddDifferingKeys(const std::string& path, const Map& before, const Map& aft
   });
 }
 
-std::vector<std::string> DifferingPaths(const NodeStake& before, const NodeStake& after) {
+std::vector<std::string> DifferingPaths(const NodePrecondition& before,
+                                        const NodePrecondition& after) {
   std::vector<std::string> tops;
   AddDifferingKeys("", before.fields.AsMap(), after.fields.AsMap(), &tops);
   std::vector<std::string> paths;
@@ -124,7 +125,7 @@ std::vector<std::string> DifferingPaths(const NodeStake& before, const NodeStake
 }
 
 // "" when nothing has changed.
-std::string ChangeOf(const NodeStake& before, const NodeStake& after) {
+std::string ChangeOf(const NodePrecondition& before, const NodePrecondition& after) {
   if (!before.there && !after.there) return "";
   if (!before.there) return fmt::format("a node named `{}` has appeared", before.name.node);
   if (!after.there) return fmt::format("the node `{}` was deleted", before.name.node);
@@ -144,41 +145,42 @@ std::string ChangeOf(const NodeStake& before, const NodeStake& after) {
 }
 
 // nullopt: it is none.
-std::optional<NodeStake> Read(const Stake& stake) {
-  NodeStake node;
+std::optional<NodePrecondition> Read(const Precondition& precondition) {
+  NodePrecondition node;
   std::string problem;
-  plan_file::Reader::Read(stake.value, "stake", problem, node);
+  plan_file::Reader::Read(precondition.value, "stake", problem, node);
   if (!problem.empty()) return std::nullopt;
   return node;
 }
 
 }  // namespace
 
-std::vector<Stake> StakesOfPods(const StakeQuestion& question) {
-  std::vector<Stake> stakes;
-  Interest interest(question.state);
-  for (const Change& change : question.plan.changes) interest.Add(change);
-  for (const Drift& drift : question.plan.drift) interest.AddRecord(drift.address);
-  const PodSurvey& survey = PodsIn(question.observation);
+std::vector<Precondition> PreconditionsOfPods(const PreconditionInput& input) {
+  std::vector<Precondition> preconditions;
+  Interest interest(input.state);
+  for (const Change& change : input.plan.changes) interest.Add(change);
+  for (const Drift& drift : input.plan.drift) interest.AddRecord(drift.address);
+  const PodSurvey& survey = PodsIn(input.observation);
   for (const auto& [name, address] : interest.nodes()) {
-    stakes.push_back(
-        {address, plan_file::Writer::ToValue(Take(name, survey.Find(name), question.digest))});
+    preconditions.push_back(
+        {address, plan_file::Writer::ToValue(Take(name, survey.Find(name), input.digest))});
   }
-  return stakes;
+  return preconditions;
 }
 
-std::string OtherwiseOfPod(const Stake& stake, const Observation& observation,
+std::string ViolationOfPod(const Precondition& precondition, const Observation& observation,
                            const Digester& digest) {
-  const auto before = Read(stake);
+  const auto before = Read(precondition);
   if (!before) return "how it was cannot be read";
   return ChangeOf(*before, Take(before->name, PodsIn(observation).Find(before->name), digest));
 }
 
-std::string PodWithoutStake(const Plan& plan, const std::vector<Stake>& stakes) {
+std::string PodWithoutPrecondition(const Plan& plan,
+                                   const std::vector<Precondition>& preconditions) {
   std::set<NodeName> said;
-  for (const Stake& stake : stakes) {
-    if (stake.address.kind != kPodKind) continue;
-    if (auto node = Read(stake)) said.insert(std::move(node->name));
+  for (const Precondition& precondition : preconditions) {
+    if (precondition.address.kind != kPodKind) continue;
+    if (auto node = Read(precondition)) said.insert(std::move(node->name));
   }
   for (const Change& change : plan.changes) {
     if (IsKeep(change) && change.previous_address.empty()) continue;
@@ -188,11 +190,12 @@ std::string PodWithoutStake(const Plan& plan, const std::vector<Stake>& stakes) 
   return {};
 }
 
-std::map<Address, Value> NodesThen(const Plan& plan, const std::vector<Stake>& stakes) {
+std::map<Address, Value> NodesThen(const Plan& plan,
+                                   const std::vector<Precondition>& preconditions) {
   std::map<NodeName, Value> there;
-  for (const Stake& stake : stakes) {
-    if (stake.address.kind != kPodKind) continue;
-    auto node = Read(stake);
+  for (const Precondition& precondition : preconditions) {
+    if (precondition.address.kind != kPodKind) continue;
+    auto node = Read(precondition);
     if (node && node->there) there.emplace(std::move(node->name), std::move(node->fields));
   }
   std::map<Address, Value> nodes;

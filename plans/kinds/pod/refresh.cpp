@@ -69,10 +69,10 @@ PodSurvey& PodsIn(Observation* observation) {
   return *survey.Edit<PodSurvey>();
 }
 
-KindSurveys SurveyPods(const SurveyQuestion& question) {
+KindSurveys SurveyPods(const SurveyInput& input) {
   KindSurveys surveys;
   for (const Backing* backing : Backings()) {
-    surveys.push_back(backing->Survey(question, PodsOf(*backing, question.spec, question.state)));
+    surveys.push_back(backing->Survey(input, PodsOf(*backing, input.spec, input.state)));
   }
   return surveys;
 }

@@ -40,7 +40,7 @@ PodSurvey& PodsIn(Observation* observation);
 // With refresh paged lists for each project and zone; without, the state is believed. Either way
 // pending operations are looked up, and what became of a create that was begun and is not in the
 // list. Errors name the zone.
-KindSurveys SurveyPods(const SurveyQuestion& question);
+KindSurveys SurveyPods(const SurveyInput& input);
 
 // The create of that node that was begun at `begun_at` (RFC 3339; empty: at any time) or later, for
 // who did not hear its answer; nullptr when there is none among `operations`, into which the

@@ -1,4 +1,4 @@
-#include "plans/kinds/pod/way_in.h"
+#include "plans/kinds/pod/route.h"
 
 #include <fmt/format.h>
 
@@ -14,9 +14,9 @@
 
 namespace podctl {
 
-void ChooseWay(const PodRecord& record, bool has_external, WorkerAccess* worker) {
+void ChooseRoute(const PodRecord& record, bool has_external, WorkerAccess* worker) {
   if (record.ssh.external_address && !has_external && !record.ssh.iap) {
-    worker->no_way =
+    worker->no_route =
         "it has no external address, and the spec says `address: external` (`networkConfig: "
         "{enableExternalIps: true}` gives it one)";
     return;
@@ -24,7 +24,7 @@ void ChooseWay(const PodRecord& record, bool has_external, WorkerAccess* worker)
   if (record.ssh.iap) {
     const auto name = record.vm_names.find(worker->index);
     if (name == record.vm_names.end() || !IsPlainName(name->second)) {
-      worker->no_way =
+      worker->no_route =
           "IAP needs the name of the worker's VM, and the API shows no guest attribute "
           "`hostname` for it (a VM that boots has none yet; guest attributes may be turned off)";
       return;
@@ -43,7 +43,7 @@ void ChooseWay(const PodRecord& record, bool has_external, WorkerAccess* worker)
   if (!record.ssh.proxy_jump) return;
   const auto jump = ParseJumpHost(*record.ssh.proxy_jump);
   if (!jump) {
-    worker->no_way = fmt::format("`{}` is no host to jump through", *record.ssh.proxy_jump);
+    worker->no_route = fmt::format("`{}` is no host to jump through", *record.ssh.proxy_jump);
     return;
   }
   const bool v6 = worker->host.find(':') != std::string::npos;
@@ -101,8 +101,8 @@ void AskAll(Provider& provider, int parallelism, const std::stop_token& stop,
   for (std::size_t i = 0; i < std::min(questions->size(), most); ++i) {
     askers.emplace_back([&] {
       for (std::size_t at = next++; at < questions->size() && !stop.stop_requested(); at = next++) {
-        Question& question = (*questions)[at];
-        question.answer = BackingOf(*question.record).AskWorkers(provider, *question.record, stop);
+        Question& input = (*questions)[at];
+        input.answer = BackingOf(*input.record).AskWorkers(provider, *input.record, stop);
       }
     });
   }
@@ -126,11 +126,11 @@ void TakeRenewedKeys(Provider& provider, int parallelism, const std::stop_token&
     if (record.exists() && !record.host_keys.empty()) questions.push_back({address, &record, {}});
   }
   AskAll(provider, parallelism, stop, &questions);
-  for (const Question& question : questions) {
-    if (!question.answer || !*question.answer) continue;
-    PodRecord& record = Pods(*state)[question.address];
+  for (const Question& input : questions) {
+    if (!input.answer || !*input.answer) continue;
+    PodRecord& record = Pods(*state)[input.address];
     std::vector<int> renewed;
-    for (auto& [worker, keys] : HostKeysOf(**question.answer)) {
+    for (auto& [worker, keys] : HostKeysOf(**input.answer)) {
       auto& known = record.host_keys[worker];
       if (!Differ(known, keys)) continue;
       known = std::move(keys);
@@ -140,7 +140,7 @@ void TakeRenewedKeys(Provider& provider, int parallelism, const std::stop_token&
     record.host_keys_source = "guestAttributes";
     notes->push_back(fmt::format(
         "{}: the API shows new host keys for {} ({}): they are the pinned ones from now on",
-        question.address, Plural(renewed.size(), "worker"), FormatRanges(renewed)));
+        input.address, Plural(renewed.size(), "worker"), FormatRanges(renewed)));
   }
 }
 

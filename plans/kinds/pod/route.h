@@ -15,8 +15,8 @@
 
 namespace podctl {
 
-// Sets how `worker` is reached (through, no_way) by what the spec wanted of its pod.
-void ChooseWay(const PodRecord& record, bool has_external, WorkerAccess* worker);
+// Sets how `worker` is reached (through, no_route) by what the spec wanted of its pod.
+void ChooseRoute(const PodRecord& record, bool has_external, WorkerAccess* worker);
 
 // What has to be asked of the API to reach the pod: nothing, its host keys, or all there is.
 bool LacksAttributes(const PodRecord& record);

@@ -23,7 +23,7 @@
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 #include "state/thing_name.h"
 
 namespace podctl {

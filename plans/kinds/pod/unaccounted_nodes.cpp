@@ -1,4 +1,4 @@
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ std::string WayToImport(const Address& address, const State& state) {
 }
 
 // Labels are anybody's to write, so what they say is no more than a hint.
-std::string Origin(const Taken& taken, const State& state) {
+std::string Origin(const NameConflict& taken, const State& state) {
   if (taken.made_from.empty()) {
     return fmt::format("podctl did not make that {} with this state and leaves it alone.",
                        taken.kind);
@@ -56,8 +56,8 @@ std::string_view PendingVerb(PendingAction::Kind kind) {
   return kVerbs[static_cast<std::size_t>(kind)];
 }
 
-std::string TakenHint(const Taken& taken, const PodSpec& pod, const Address& address,
-                      const State& state, const StatePlace& place) {
+std::string NameConflictHint(const NameConflict& taken, const PodSpec& pod, const Address& address,
+                             const State& state, const StatePlace& place) {
   const std::string name = fmt::format("{}/{}/{}", pod.project, pod.zone, taken.id);
   const std::string looked =
       place.path.empty()
@@ -74,11 +74,11 @@ std::string TakenHint(const Taken& taken, const PodSpec& pod, const Address& add
       ShellQuote(address.Text()), ShellQuote(name), place.flags, taken.key);
 }
 
-std::string TakenHint(const PodSpec& pod, const Address& address, const Value* node,
-                      const State& state, const StatePlace& place) {
+std::string NameConflictHint(const PodSpec& pod, const Address& address, const Value* node,
+                             const State& state, const StatePlace& place) {
   const std::string made_from = node == nullptr ? "" : LineageOf(*node);
-  return TakenHint({"node", "the node", "nodeId", pod.node_id, made_from}, pod, address, state,
-                   place);
+  return NameConflictHint({"node", "the node", "nodeId", pod.node_id, made_from}, pod, address,
+                          state, place);
 }
 
 Error NotOurs(const NodeName& name) {

@@ -17,7 +17,7 @@ namespace podctl {
 std::string_view PendingVerb(PendingAction::Kind kind);
 
 // What has the name that a pod wants.
-struct Taken {
+struct NameConflict {
   std::string_view kind;
   std::string_view both;  // with all that an import takes over
   std::string_view key;   // of the spec, for another name
@@ -27,11 +27,11 @@ struct Taken {
 
 // What to do about what is in no state at hand: where else the state may be, how it is taken over,
 // and another name, in this order.
-std::string TakenHint(const Taken& taken, const PodSpec& pod, const Address& address,
-                      const State& state, const StatePlace& place);
+std::string NameConflictHint(const NameConflict& taken, const PodSpec& pod, const Address& address,
+                             const State& state, const StatePlace& place);
 // Of a node of the pod's name. `node`: as it is there; nullptr: nobody has looked.
-std::string TakenHint(const PodSpec& pod, const Address& address, const Value* node,
-                      const State& state, const StatePlace& place);
+std::string NameConflictHint(const PodSpec& pod, const Address& address, const Value* node,
+                             const State& state, const StatePlace& place);
 // Of a node that was the pod's when the plan was made, and another state's when it was acted on.
 Error NotOurs(const NodeName& name);
 bool IsGoing(const Value* node);  // nullptr: there is none

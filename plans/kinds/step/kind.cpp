@@ -43,8 +43,8 @@ class StepKind final : public plan_file::KindOf<StepChange> {
     });
   }
 
-  std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const override {
-    return BeginStepPlan(*this, question);
+  std::unique_ptr<KindPlan> Begin(const PlanningContext& input) const override {
+    return BeginStepPlan(*this, input);
   }
 
   void StartAt(const std::string& folder, Payload* payload) const override {

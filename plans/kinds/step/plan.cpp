@@ -18,13 +18,13 @@
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 
 namespace podctl {
 namespace {
 
 // What a pod declares as a step: one of its `bootstrap`, or one that podctl makes itself.
-struct StepWish {
+struct StepRequest {
   Step::Kind kind = Step::Kind::kScript;
   const StepSpec* spec = nullptr;  // nullptr: podctl's own
 };
@@ -38,9 +38,9 @@ struct Stale {
 
 class StepPlan final : public KindPlan {
  public:
-  StepPlan(const Kind& kind, const PlanQuestion& question) : kind_(kind), it_(question) {}
+  StepPlan(const Kind& kind, const PlanningContext& input) : kind_(kind), it_(input) {}
 
-  Verdict Judge(const Judged& it) override {
+  Verdict Judge(const PlanInput& it) override {
     verdict_ = {};
     verdict_.planned = false;
     verdict_.change.verb = Verb::kRun;
@@ -50,10 +50,10 @@ class StepPlan final : public KindPlan {
     if (pod_ == nullptr) return std::move(verdict_);
     again_ = it.again;
     record_ = it.record == nullptr ? nullptr : &it.record->As<StepRecord>();
-    const auto& wish = *it.declared->wanted.As<StepWish>();
-    if (wish.spec != nullptr) {
-      PlanSpec(*wish.spec);
-    } else if (pod_->seen != nullptr && wish.kind == Step::Kind::kRestartRuntime) {
+    const auto& request = *it.declared->wanted.As<StepRequest>();
+    if (request.spec != nullptr) {
+      PlanSpec(*request.spec);
+    } else if (pod_->seen != nullptr && request.kind == Step::Kind::kRestartRuntime) {
       PlanRestart();
     } else if (pod_->seen != nullptr) {
       PlanReadiness();
@@ -251,7 +251,7 @@ class StepPlan final : public KindPlan {
   }
 
   const Kind& kind_;
-  const PlanQuestion it_;
+  const PlanningContext it_;
   // Of the step that is being judged.
   Verdict verdict_;
   const PodFacts* pod_ = nullptr;
@@ -265,8 +265,8 @@ std::vector<Declared> StepsOf(const Kind& kind, const PodSpec& pod) {
   std::vector<Declared> steps;
   steps.reserve(2 + pod.bootstrap.size());
   const Address whole = PodAddress(pod.name);
-  const auto add = [&](const std::string& name, const SourcePlace& place, StepWish wish) {
-    steps.push_back({StepAddress(pod.name, name), place, Payload(wish, &kind), {whole}});
+  const auto add = [&](const std::string& name, const SourcePlace& place, StepRequest request) {
+    steps.push_back({StepAddress(pod.name, name), place, Payload(request, &kind), {whole}});
   };
   add(kRuntimeStepName, pod.place, {Step::Kind::kRestartRuntime});
   add(kReadinessStepName, pod.place, {Step::Kind::kReadiness});
@@ -275,8 +275,8 @@ std::vector<Declared> StepsOf(const Kind& kind, const PodSpec& pod) {
   return steps;
 }
 
-std::unique_ptr<KindPlan> BeginStepPlan(const Kind& kind, const PlanQuestion& question) {
-  return std::make_unique<StepPlan>(kind, question);
+std::unique_ptr<KindPlan> BeginStepPlan(const Kind& kind, const PlanningContext& input) {
+  return std::make_unique<StepPlan>(kind, input);
 }
 
 std::optional<UnusableReference> FindUnusableOf(const Step& step, const ReferenceLookup& lookup) {

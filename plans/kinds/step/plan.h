@@ -17,7 +17,7 @@ namespace podctl {
 // The steps of a pod, in their order. `pod` must outlive them.
 std::vector<Declared> StepsOf(const Kind& kind, const PodSpec& pod);
 
-std::unique_ptr<KindPlan> BeginStepPlan(const Kind& kind, const PlanQuestion& question);
+std::unique_ptr<KindPlan> BeginStepPlan(const Kind& kind, const PlanningContext& input);
 
 // What a step's digest is taken of: kind, rendered script and env, files. nullopt while a reference
 // is not known. Shared with the task, which writes it down for each worker.

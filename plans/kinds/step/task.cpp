@@ -10,8 +10,8 @@
 #include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/route.h"
 #include "plans/kinds/pod/tasks.h"
-#include "plans/kinds/pod/way_in.h"
 #include "plans/kinds/step/plan.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/runtime_unit.h"
@@ -31,7 +31,7 @@ class StepTask final : public AskingTask {
         run_(std::move(run)),
         context_(context) {}
 
-  Need Begin() override {
+  NextAction Begin() override {
     const PodRecord* record = PodJournal(context_).Find(pod_address_);
     if (record == nullptr) {
       return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
@@ -64,7 +64,7 @@ class StepTask final : public AskingTask {
     context_.journal.Edit<StepRecord>(address_).script = script;
   }
 
-  Need OnWorkers(const Result<std::vector<WorkerAttributes>>& workers) {
+  NextAction OnWorkers(const Result<std::vector<WorkerAttributes>>& workers) {
     if (workers) {
       PodJournal(context_).NoteWorkers(pod_address_, *workers);
     } else {
@@ -73,7 +73,7 @@ class StepTask final : public AskingTask {
     return Run();
   }
 
-  Need Run() {
+  NextAction Run() {
     auto rendered = RenderStep(run_.step, run_.files_digest, context_.Lookup());
     if (!rendered) {
       const auto unusable = FindUnusableOf(run_.step, context_.Lookup());
@@ -123,25 +123,25 @@ class StepTask final : public AskingTask {
       if (IsReadiness()) break;
       PodJournal(context_).StepBegins(address_, pod_address_, worker.index);
     }
-    Need need = Ask(
+    NextAction next_action = Ask(
         [&steps = context_.steps, step = rendered->step, workers](StepObserver& observer,
                                                                   std::stop_token stop) {
           return Reply(steps.Run(step, workers, observer, std::move(stop)));
         },
         &StepTask::OnOutcomes);
-    need.kind = Need::Kind::kStep;
-    need.workers = count_;
-    need.acts = !IsReadiness();  // a look changes nothing
-    return need;
+    next_action.kind = NextAction::Kind::kStep;
+    next_action.workers = count_;
+    next_action.acts = !IsReadiness();  // a look changes nothing
+    return next_action;
   }
 
-  Need OnOutcomes(const std::vector<StepOutcome>& outcomes) {
+  NextAction OnOutcomes(const std::vector<StepOutcome>& outcomes) {
     struct Failed {
       std::string message;  // of the last one
       std::vector<int> workers;
     };
     std::map<std::string, Failed> failed;  // by what they share
-    Need need;
+    NextAction next_action;
     for (const StepOutcome& outcome : outcomes) {
       if (outcome.ok && run_.step.kind == Step::Kind::kRestartRuntime && !outcome.message.empty()) {
         Note(outcome.worker, outcome.learned_host_key, std::string(kNoUnitMark) + digest_);
@@ -159,7 +159,7 @@ class StepTask final : public AskingTask {
       alike.message = outcome.message;
       alike.workers.push_back(outcome.worker);
       for (const std::string& line : outcome.last_lines) {
-        need.last_lines.push_back(
+        next_action.last_lines.push_back(
             fmt::format("{} | {}", WorkerLabel(pod_, outcome.worker, per_slice_), line));
       }
     }
@@ -177,7 +177,7 @@ class StepTask final : public AskingTask {
       count += alike.workers.size();
     }
     if (IsReadiness()) {
-      need.result = MakeError(
+      next_action.result = MakeError(
           ErrorCode::kFailedPrecondition,
           fmt::format("the node is READY, but {} of {} cannot be used: {}", count,
                       Plural(outcomes.size(), "worker"), fmt::join(causes, "; ")),
@@ -185,15 +185,15 @@ class StepTask final : public AskingTask {
                       "apply` checks these workers again. `timeouts.boot` says how long they may "
                       "take to boot, and `ssh: {{check: false}}` that they are not looked at.",
                       pod_));
-      return need;
+      return next_action;
     }
-    need.result = MakeError(
+    next_action.result = MakeError(
         ErrorCode::kAborted,
         fmt::format("failed on {} of {}: {}", count, Plural(outcomes.size(), "worker"),
                     fmt::join(causes, "; ")),
         "The pod is kept, and so is what worked; the next `podctl apply` runs the step only where "
         "it is missing.");
-    return need;
+    return next_action;
   }
 
   bool IsReadiness() const { return run_.step.kind == Step::Kind::kReadiness; }

@@ -78,7 +78,7 @@ class TrainingJobKind final : public plan_file::KindOf<TrainingJobSpec> {
     return SettleTraining(address, seen, record, notes);
   }
 
-  std::unique_ptr<KindPlan> Begin(const PlanQuestion& /*question*/) const override {
+  std::unique_ptr<KindPlan> Begin(const PlanningContext& /*question*/) const override {
     return EachByItself(*this, JudgeTraining);
   }
 
@@ -109,16 +109,16 @@ class TrainingJobKind final : public plan_file::KindOf<TrainingJobSpec> {
   }
 
   // That a job begins to run matters to no plan; that it ends, or is gone, does.
-  Value StakeOf(const Change& change, const Value& seen) const override {
+  Value PreconditionOf(const Change& change, const Value& seen) const override {
     if (!IsReplace(change) && !IsDelete(change)) return {};
     return seen.is_null() ? Value("") : seen["state"];
   }
-  std::string DiffersFrom(const Value& stake, const Value& seen) const override {
+  std::string DiffersFrom(const Value& precondition, const Value& seen) const override {
     const std::string now = seen.is_null() ? "" : seen["state"].AsString();
-    if (now == stake.AsString()) return "";
+    if (now == precondition.AsString()) return "";
     if (now.empty()) return "the job was deleted";
     return PhaseOfJob(now) == JobPhase::kOver
-               ? fmt::format("it is {} and was {}", now, stake.AsString())
+               ? fmt::format("it is {} and was {}", now, precondition.AsString())
                : "";
   }
 

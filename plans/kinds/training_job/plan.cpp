@@ -59,12 +59,12 @@ void PlanGone(const TrainingRecord& record, bool missing, Change* change) {
   change->attributes = Lines(WordsOf(record), {}, false);
 }
 
-void PlanNew(const TrainingJobSpec& job, const Judged& it, Change* change) {
+void PlanNew(const TrainingJobSpec& job, const PlanInput& it, Change* change) {
   change->verb = Verb::kCreate;
   change->attributes = SubmitAttributes(job, it.nodes);
 }
 
-void PlanKnown(const TrainingJobSpec& job, const TrainingRecord& record, const Judged& it,
+void PlanKnown(const TrainingJobSpec& job, const TrainingRecord& record, const PlanInput& it,
                bool missing, Verdict* verdict) {
   Change* change = &verdict->change;
   if (record.current.locator.empty()) {
@@ -131,7 +131,7 @@ std::vector<AttributeChange> SubmitAttributes(const TrainingJobSpec& job,
   return Lines({}, WordsOf(job, nodes), false);
 }
 
-Verdict JudgeTraining(const Kind& kind, const Judged& it) {
+Verdict JudgeTraining(const Kind& kind, const PlanInput& it) {
   Verdict verdict;
   if (it.mode == PlanMode::kRefreshOnly) return verdict;
   const TrainingRecord* record = it.record == nullptr ? nullptr : &it.record->As<TrainingRecord>();

@@ -14,7 +14,7 @@
 
 namespace podctl {
 
-Verdict JudgeTraining(const Kind& kind, const Judged& it);
+Verdict JudgeTraining(const Kind& kind, const PlanInput& it);
 
 // The state brought up to what was observed: a job whose creation nobody heard of is taken up, one
 // whose cancellation is complete is forgotten.

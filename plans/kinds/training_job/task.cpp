@@ -22,7 +22,7 @@ constexpr int kMostLooks = 5;  // for a job whose creation nobody heard of, befo
 constexpr int kMostSends = 3;
 constexpr int kMostBlindLooks = 20;  // without an answer
 
-enum class JobErrand { kSubmit, kReplace, kCancel };
+enum class JobAction { kSubmit, kReplace, kCancel };
 
 // Submits a training job, cancels one, or one after the other.
 //
@@ -31,13 +31,13 @@ enum class JobErrand { kSubmit, kReplace, kCancel };
 class TrainingTask final : public AskingTask {
  public:
   // `known`: the job is there, and is waited for; else a record of one is of none any more.
-  TrainingTask(const Address& address, TrainingJobSpec job, JobErrand goal, bool known,
+  TrainingTask(const Address& address, TrainingJobSpec job, JobAction goal, bool known,
                TaskContext& context)
       : address_(address), job_(std::move(job)), goal_(goal), known_(known), context_(context) {}
 
-  Need Begin() override {
+  NextAction Begin() override {
     const TrainingRecord* record = context_.journal.Get<TrainingRecord>(address_);
-    if (goal_ == JobErrand::kCancel && (!known_ || record == nullptr)) return Gone();
+    if (goal_ == JobAction::kCancel && (!known_ || record == nullptr)) return Gone();
     if (context_.provider.custom_jobs() == nullptr) {
       return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no training jobs"));
     }
@@ -49,7 +49,7 @@ class TrainingTask final : public AskingTask {
       return request_id_.empty() ? Submit() : Find();
     }
     watch_.Start(context_.clock);
-    if (goal_ != JobErrand::kSubmit) return LookAtEnding();
+    if (goal_ != JobAction::kSubmit) return LookAtEnding();
     return known_ ? Look() : Submit();
   }
 
@@ -59,7 +59,7 @@ class TrainingTask final : public AskingTask {
  private:
   CustomJobs* Cloud() const { return context_.provider.custom_jobs(); }
 
-  Need Submit() {
+  NextAction Submit() {
     const auto job = WithReferences(job_, context_.Lookup());
     if (!job) {
       return Failed(MakeError(ErrorCode::kFailedPrecondition,
@@ -91,7 +91,7 @@ class TrainingTask final : public AskingTask {
                &TrainingTask::OnSent);
   }
 
-  Need OnSent(const Result<Value>& sent) {
+  NextAction OnSent(const Result<Value>& sent) {
     if (sent) return Submitted(*sent);
     const Error& error = sent.error();
     if (error.code == ErrorCode::kReplyLost) {
@@ -101,38 +101,40 @@ class TrainingTask final : public AskingTask {
     return Failed(error);  // when cancelled, the intent stays
   }
 
-  Need Find() {
+  NextAction Find() {
     return Ask(CallOf(*Cloud(), &CustomJobs::Find, where_.first, where_.second,
                       std::string(kRequestLabel), request_id_),
                &TrainingTask::OnFound);
   }
 
-  Need OnFound(const Result<Value>& found) {
+  NextAction OnFound(const Result<Value>& found) {
     if (found) {
       NoteName(*found);
-      return goal_ == JobErrand::kSubmit ? Submitted(*found) : Cancel();
+      return goal_ == JobAction::kSubmit ? Submitted(*found) : Cancel();
     }
     if (found.error().code != ErrorCode::kNotFound)
       return LookLater(found.error(), &TrainingTask::Find);
     if (++looks_ < kMostLooks) return SleepThen(pace_.Next(), &TrainingTask::Find);
-    if (goal_ == JobErrand::kCancel) return Gone();
+    if (goal_ == JobAction::kCancel) return Gone();
     return Submit();
   }
 
-  Need Submitted(const Value& job) {
+  NextAction Submitted(const Value& job) {
     NoteName(job);
     watch_.Start(context_.clock);
     return OnWatched(job);
   }
 
-  Need Look() { return Ask(CallOf(*Cloud(), &CustomJobs::Get, name_), &TrainingTask::OnWatched); }
+  NextAction Look() {
+    return Ask(CallOf(*Cloud(), &CustomJobs::Get, name_), &TrainingTask::OnWatched);
+  }
 
   // Of a job that is to end.
-  Need LookAtEnding() {
+  NextAction LookAtEnding() {
     return Ask(CallOf(*Cloud(), &CustomJobs::Get, name_), &TrainingTask::OnEnding);
   }
 
-  Need LookLater(const Error& error, Need (TrainingTask::*look)()) {
+  NextAction LookLater(const Error& error, NextAction (TrainingTask::*look)()) {
     if (!Passes(error) || ++blind_looks_ > kMostBlindLooks) return Failed(error);
     return SleepThen(pace_.Next(), look);
   }
@@ -171,7 +173,7 @@ class TrainingTask final : public AskingTask {
   // The last part of its name, as gcloud takes it.
   std::string Number() const { return name_.substr(name_.rfind('/') + 1); }
 
-  Need OnWatched(const Result<Value>& job) {
+  NextAction OnWatched(const Result<Value>& job) {
     if (!job) {
       if (job.error().code != ErrorCode::kNotFound)
         return LookLater(job.error(), &TrainingTask::Look);
@@ -201,7 +203,7 @@ class TrainingTask final : public AskingTask {
     return SleepThen(pace_.Next(), &TrainingTask::Look);
   }
 
-  Need OnOver() const {
+  NextAction OnOver() const {
     if (state_ == "JOB_STATE_SUCCEEDED" || state_ == "JOB_STATE_PARTIALLY_SUCCEEDED") return Done();
     return Failed(MakeError(
         ErrorCode::kFailedPrecondition,
@@ -212,14 +214,14 @@ class TrainingTask final : public AskingTask {
                     ShellQuote(Number()), ShellQuote(job_.region), ShellQuote(address_.Text()))));
   }
 
-  Need Cancel() {
+  NextAction Cancel() {
     if (context_.journal.Get<TrainingRecord>(address_) != nullptr) {
       BeginDelete({}, context_.journal.Begun(), &context_.journal.Edit<TrainingRecord>(address_));
     }
     return Act(CallOf(*Cloud(), &CustomJobs::Cancel, name_), &TrainingTask::OnCancelled);
   }
 
-  Need OnCancelled(const Result<Value>& answer) {
+  NextAction OnCancelled(const Result<Value>& answer) {
     ending_ = true;
     watch_.Start(context_.clock);
     if (answer) return LookAtEnding();
@@ -240,7 +242,7 @@ class TrainingTask final : public AskingTask {
   }
 
   // Of a job that is to end.
-  Need OnEnding(const Result<Value>& job) {
+  NextAction OnEnding(const Result<Value>& job) {
     if (!job) {
       return job.error().code == ErrorCode::kNotFound
                  ? Ended()
@@ -265,27 +267,27 @@ class TrainingTask final : public AskingTask {
     return SleepThen(pace_.Next(), &TrainingTask::LookAtEnding);
   }
 
-  Need Ended() {
-    if (goal_ == JobErrand::kCancel) return Gone();
+  NextAction Ended() {
+    if (goal_ == JobAction::kCancel) return Gone();
     name_.clear();
     state_.clear();
     request_id_.clear();
-    goal_ = JobErrand::kSubmit;
-    pace_ = PollPace(context_.random);
+    goal_ = JobAction::kSubmit;
+    pace_ = PollBackoff(context_.random);
     return Submit();
   }
 
-  Need Gone() {
+  NextAction Gone() {
     context_.journal.Forget(address_);
     return Done();
   }
 
   const Address address_;
   const TrainingJobSpec job_;
-  JobErrand goal_;
+  JobAction goal_;
   const bool known_;
   TaskContext& context_;
-  PollPace pace_{context_.random};
+  PollBackoff pace_{context_.random};
   Stopwatch watch_;
   bool ending_ = false;                        // it was seen to end, or asked to
   std::pair<std::string, std::string> where_;  // project and region in which it is looked for
@@ -303,9 +305,9 @@ class TrainingTask final : public AskingTask {
 
 std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context) {
   const bool submits = change.verb == Verb::kCreate;
-  const JobErrand goal = submits            ? JobErrand::kSubmit
-                         : IsDelete(change) ? JobErrand::kCancel
-                                            : JobErrand::kReplace;
+  const JobAction goal = submits            ? JobAction::kSubmit
+                         : IsDelete(change) ? JobAction::kCancel
+                                            : JobAction::kReplace;
   const bool known = submits ? change.begun : change.verb != Verb::kForget;
   return std::make_unique<TrainingTask>(change.address, *change.payload.As<TrainingJobSpec>(), goal,
                                         known, context);

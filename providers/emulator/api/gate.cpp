@@ -36,33 +36,33 @@ bool IsOurs(const Gate& gate, std::string_view host) {
                   std::find(gate.hosts.begin(), gate.hosts.end(), *name) != gate.hosts.end());
 }
 
-Refusal CheckHost(const Gate& gate, const Arrival& arrival) {
-  if (!arrival.target.starts_with('/')) {
+Refusal CheckHost(const Gate& gate, const RequestHead& head) {
+  if (!head.target.starts_with('/')) {
     return InvalidArgument("The request's target must be a path.");
   }
-  if (arrival.hosts.size() == 1 && IsOurs(gate, arrival.hosts[0])) return std::nullopt;
-  if (arrival.hosts.size() != 1) {
+  if (head.hosts.size() == 1 && IsOurs(gate, head.hosts[0])) return std::nullopt;
+  if (head.hosts.size() != 1) {
     return Denied(
-        fmt::format("The request must have one Host header; it has {}.", arrival.hosts.size()));
+        fmt::format("The request must have one Host header; it has {}.", head.hosts.size()));
   }
   return Denied(fmt::format(
       "The request is for the host \"{}\"; this emulator answers as 127.0.0.1:{} or localhost:{} "
       "only, so that no page in a browser can use it.",
-      arrival.hosts[0].substr(0, kShown), gate.port, gate.port));
+      head.hosts[0].substr(0, kShown), gate.port, gate.port));
 }
 
 // A page of another origin may lead to what a person then looks at, and to nothing else.
-Refusal CheckOrigin(const Arrival& arrival) {
-  const bool reads = arrival.method == "GET" || arrival.method == "HEAD";
-  for (const std::string& origin : arrival.origins) {
-    if (LowerCase(origin) == "http://" + LowerCase(arrival.hosts[0])) continue;
+Refusal CheckOrigin(const RequestHead& head) {
+  const bool reads = head.method == "GET" || head.method == "HEAD";
+  for (const std::string& origin : head.origins) {
+    if (LowerCase(origin) == "http://" + LowerCase(head.hosts[0])) continue;
     return Denied(
         fmt::format("The request comes from the origin \"{}\"; pages in a browser may "
                     "not use this emulator.",
                     origin.substr(0, kShown)));
   }
-  const bool is_looked_at = reads && arrival.destinations == std::vector<std::string>{"document"};
-  for (const std::string& site : arrival.sites) {
+  const bool is_looked_at = reads && head.destinations == std::vector<std::string>{"document"};
+  for (const std::string& site : head.sites) {
     if (site == "none" || site == "same-origin" || is_looked_at) continue;
     return Denied(
         "The request was made by a page of another origin (Sec-Fetch-Site); pages in a "
@@ -72,14 +72,14 @@ Refusal CheckOrigin(const Arrival& arrival) {
 }
 
 // Every route takes JSON. A type without a body is a form without fields.
-Refusal CheckType(const Arrival& arrival) {
-  if (arrival.method == "GET" || arrival.method == "HEAD") {
-    if (!arrival.has_body) return std::nullopt;
-    return InvalidArgument(fmt::format("A {} has no body.", arrival.method));
+Refusal CheckType(const RequestHead& head) {
+  if (head.method == "GET" || head.method == "HEAD") {
+    if (!head.has_body) return std::nullopt;
+    return InvalidArgument(fmt::format("A {} has no body.", head.method));
   }
-  if (arrival.types.empty() && !arrival.has_body) return std::nullopt;
-  if (arrival.types.size() == 1) {
-    const std::string type = LowerCase(arrival.types[0].substr(0, arrival.types[0].find(';')));
+  if (head.types.empty() && !head.has_body) return std::nullopt;
+  if (head.types.size() == 1) {
+    const std::string type = LowerCase(head.types[0].substr(0, head.types[0].find(';')));
     const std::size_t end = type.find_last_not_of(" \t");
     if (end != std::string::npos && type.substr(0, end + 1) == "application/json") {
       return std::nullopt;
@@ -88,7 +88,7 @@ Refusal CheckType(const Arrival& arrival) {
   ApiError error = InvalidArgument(fmt::format(
       "The body must be of the type application/json, not \"{}\"; with curl: --json '…', or -H "
       "'Content-Type: application/json'.",
-      arrival.types.empty() ? "" : arrival.types[0].substr(0, kShown)));
+      head.types.empty() ? "" : head.types[0].substr(0, kShown)));
   error.http = 415;
   return error;
 }
@@ -102,10 +102,10 @@ bool IsLoopback(std::string_view host) {
          (ntohl(address.s_addr) >> 24U) == 127;
 }
 
-Refusal CheckArrival(const Gate& gate, const Arrival& arrival) {
-  Refusal refusal = CheckHost(gate, arrival);
-  if (!refusal) refusal = CheckOrigin(arrival);
-  if (!refusal) refusal = CheckType(arrival);
+Refusal CheckRequestHead(const Gate& gate, const RequestHead& head) {
+  Refusal refusal = CheckHost(gate, head);
+  if (!refusal) refusal = CheckOrigin(head);
+  if (!refusal) refusal = CheckType(head);
   return refusal;
 }
 

@@ -23,7 +23,7 @@
 namespace podctl::emulator {
 
 // The head of a request, as it came. Of each header all values, since two are one too many.
-struct Arrival {
+struct RequestHead {
   std::string method;
   std::string target;
   std::vector<std::string> hosts;
@@ -41,7 +41,7 @@ struct Gate {
 };
 
 // May it be done? What it is refused for is said without a secret, and may be shown to anybody.
-Refusal CheckArrival(const Gate& gate, const Arrival& arrival);
+Refusal CheckRequestHead(const Gate& gate, const RequestHead& head);
 
 // 127.0.0.0/8, ::1 (without brackets) or localhost.
 bool IsLoopback(std::string_view host);

@@ -192,14 +192,14 @@ void HttpServer::Core::CutIdle() {
 
 Refusal HttpServer::Core::Check(const httplib::Request& from) const {
   if (Refusal refusal = CheckPeer(gate, from)) return refusal;
-  return CheckArrival(gate, {.method = from.method,
-                             .target = from.target,
-                             .hosts = Values(from, "Host"),
-                             .origins = Values(from, "Origin"),
-                             .sites = Values(from, "Sec-Fetch-Site"),
-                             .destinations = Values(from, "Sec-Fetch-Dest"),
-                             .types = Values(from, "Content-Type"),
-                             .has_body = HasBody(from)});
+  return CheckRequestHead(gate, {.method = from.method,
+                                 .target = from.target,
+                                 .hosts = Values(from, "Host"),
+                                 .origins = Values(from, "Origin"),
+                                 .sites = Values(from, "Sec-Fetch-Site"),
+                                 .destinations = Values(from, "Sec-Fetch-Dest"),
+                                 .types = Values(from, "Content-Type"),
+                                 .has_body = HasBody(from)});
 }
 
 httplib::Server::HandlerResponse HttpServer::Core::Answer(const httplib::Request& from,

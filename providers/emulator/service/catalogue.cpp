@@ -49,7 +49,7 @@ constexpr std::array<Shape, 38> kShapes = {
      {"v6e", 16, "4x4"},         {"v6e", 32, "4x8"},          {"v6e", 64, "8x8"},
      {"v6e", 128, "8x16"},       {"v6e", 256, "16x16"}}};
 
-struct ZoneOffer {
+struct CatalogueEntry {
   std::string_view zone;
   std::string_view prefix;
   bool small;   // one-host types of v2 and v3 (v2-8, v3-8), everything of the others
@@ -58,7 +58,7 @@ struct ZoneOffer {
 
 // By the documentation, but for the v5litepod and v5p of europe-west4-a: the commands that are
 // known of gcloud ask for them there, so that one zone shows them all.
-constexpr std::array<ZoneOffer, 26> kCatalogue = {
+constexpr std::array<CatalogueEntry, 26> kCatalogue = {
     {{"us-central1-b", "v2", true, false},        {"us-central1-c", "v2", true, false},
      {"europe-west4-a", "v2", true, true},        {"asia-east1-c", "v2", true, false},
      {"us-central1-a", "v2", false, true},        {"us-central1-a", "v3", true, false},
@@ -215,7 +215,7 @@ std::optional<Accelerator> FindAccelerator(std::string_view api_type, std::strin
 std::vector<std::string> Zones() {
   std::vector<std::string> zones;
   zones.reserve(kCatalogue.size());
-  for (const ZoneOffer& offer : kCatalogue) zones.emplace_back(offer.zone);
+  for (const CatalogueEntry& entry : kCatalogue) zones.emplace_back(entry.zone);
   std::sort(zones.begin(), zones.end());
   zones.erase(std::unique(zones.begin(), zones.end()), zones.end());
   return zones;
@@ -231,15 +231,15 @@ bool IsRegion(std::string_view region) {
 
 bool IsZone(std::string_view zone) {
   return std::any_of(kCatalogue.begin(), kCatalogue.end(),
-                     [&](const ZoneOffer& offer) { return offer.zone == zone; });
+                     [&](const CatalogueEntry& entry) { return entry.zone == zone; });
 }
 
 bool Offers(std::string_view zone, const Accelerator& accelerator) {
   const std::string_view prefix =
       std::string_view(accelerator.type).substr(0, accelerator.type.rfind('-'));
-  return std::any_of(kCatalogue.begin(), kCatalogue.end(), [&](const ZoneOffer& offer) {
-    return offer.zone == zone && offer.prefix == prefix &&
-           (accelerator.workers == 1 ? offer.small : offer.larger);
+  return std::any_of(kCatalogue.begin(), kCatalogue.end(), [&](const CatalogueEntry& entry) {
+    return entry.zone == zone && entry.prefix == prefix &&
+           (accelerator.workers == 1 ? entry.small : entry.larger);
   });
 }
 

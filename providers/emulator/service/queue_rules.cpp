@@ -139,15 +139,15 @@ bool IsWaiting(std::string_view state) {
 
 void SetQueuedState(Value* resource, std::string_view state, std::string_view initiator,
                     const Value& error) {
-  Value told;
-  told.Set("state", state);
+  Value reported;
+  reported.Set("state", state);
   if (state != "WAITING_FOR_RESOURCES") {
     Value data = Value::EmptyMap();
     if (!error.is_null()) data.Set("error", error);
-    told.Set(LowerCase(state) + "Data", std::move(data));
+    reported.Set(LowerCase(state) + "Data", std::move(data));
   }
-  if (!initiator.empty()) told.Set("stateInitiator", initiator);
-  resource->Set("state", std::move(told));
+  if (!initiator.empty()) reported.Set("stateInitiator", initiator);
+  resource->Set("state", std::move(reported));
 }
 
 Value QueuedView(const Value& resource, ApiVersion version) {

@@ -44,18 +44,18 @@ Result<std::unique_ptr<LightFarm>> LightFarm::Make(Settings settings) {
   settings.port = *port;
   RaiseDescriptorLimit();
   // First, while there is little to copy.
-  auto nursery = Nursery::Start("LIGHT_WORKER=" + settings.folder + "/");
-  if (!nursery) return nursery.error();
+  auto spawner = ProcessSpawner::Start("LIGHT_WORKER=" + settings.folder + "/");
+  if (!spawner) return spawner.error();
   if (Result<void> done = WriteLightPrograms(settings.folder + "/bin"); !done) return done.error();
-  auto server = LightServer::Start(kThreads, **nursery);
+  auto server = LightServer::Start(kThreads, **spawner);
   if (!server) return server.error();
   return std::unique_ptr<LightFarm>(
-      new LightFarm(std::move(settings), *std::move(nursery), *std::move(server)));
+      new LightFarm(std::move(settings), *std::move(spawner), *std::move(server)));
 }
 
-LightFarm::LightFarm(Settings settings, std::unique_ptr<Nursery> nursery,
+LightFarm::LightFarm(Settings settings, std::unique_ptr<ProcessSpawner> spawner,
                      std::unique_ptr<LightServer> server)
-    : settings_(std::move(settings)), nursery_(std::move(nursery)), server_(std::move(server)) {
+    : settings_(std::move(settings)), spawner_(std::move(spawner)), server_(std::move(server)) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -67,7 +67,7 @@ LightFarm::~LightFarm() {
   wake_.notify_all();
   thread_.join();
   server_.reset();
-  nursery_.reset();
+  spawner_.reset();
 }
 
 void LightFarm::Run() {
@@ -324,7 +324,7 @@ void LightFarm::RunStartupScript(const LightNode& node, LightWorker& worker) con
   const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (in >= 0 && out >= 0) {
     // A worker whose script could not be started is one whose script has failed.
-    static_cast<void>(nursery_->RunAlone({.argv = {login->shell, "-c", "exec \"$0\"", script},
+    static_cast<void>(spawner_->RunAlone({.argv = {login->shell, "-c", "exec \"$0\"", script},
                                           .environment = login->environment,
                                           .folder = "/",
                                           .in = in,

@@ -74,7 +74,7 @@ class LightFarm final : public WorkerFarm {
   };
   static constexpr LightServer::Id kClosed = -1;
 
-  LightFarm(Settings settings, std::unique_ptr<Nursery> nursery,
+  LightFarm(Settings settings, std::unique_ptr<ProcessSpawner> spawner,
             std::unique_ptr<LightServer> server);
   void Run();
   void Later(std::function<void()> job);  // with mutex_ held
@@ -91,7 +91,7 @@ class LightFarm final : public WorkerFarm {
   void RunStartupScript(const LightNode& node, LightWorker& worker) const;
 
   const Settings settings_;
-  std::unique_ptr<Nursery> nursery_;
+  std::unique_ptr<ProcessSpawner> spawner_;
   std::unique_ptr<LightServer> server_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -78,7 +78,7 @@ void MetadataServer::Open(const std::string& uid, std::size_t worker, Descriptor
 void MetadataServer::Close(const std::string& uid, std::size_t worker) {
   const std::lock_guard lock(mutex_);
   doors_.erase({uid, worker});
-  guests_.remove_if([&](const Guest& guest) { return guest.worker == Worker(uid, worker); });
+  clients_.remove_if([&](const Client& client) { return client.worker == Worker(uid, worker); });
   Wake();
 }
 
@@ -86,7 +86,7 @@ void MetadataServer::Forget(const std::string& uid) {
   const std::lock_guard lock(mutex_);
   sets_.erase(uid);
   std::erase_if(doors_, [&](const auto& door) { return door.first.first == uid; });
-  guests_.remove_if([&](const Guest& guest) { return guest.worker.first == uid; });
+  clients_.remove_if([&](const Client& client) { return client.worker.first == uid; });
   Wake();
 }
 
@@ -99,13 +99,13 @@ void MetadataServer::Run() {
       files.push_back({.fd = door.get(), .events = POLLIN, .revents = 0});
     }
     Clock::time_point next = Clock::now() + kLongestWait;
-    for (const Guest& guest : guests_) {
+    for (const Client& client : clients_) {
       // One that waits is listened to as long as it has said nothing more.
-      const bool listens = guest.received.empty() || !guest.waiting;
-      const int events = (listens ? POLLIN : 0) | (guest.to_send.empty() ? 0 : POLLOUT);
+      const bool listens = client.received.empty() || !client.waiting;
+      const int events = (listens ? POLLIN : 0) | (client.to_send.empty() ? 0 : POLLOUT);
       files.push_back(
-          {.fd = guest.socket.get(), .events = static_cast<short>(events), .revents = 0});
-      next = std::min(next, guest.deadline);
+          {.fd = client.socket.get(), .events = static_cast<short>(events), .revents = 0});
+      next = std::min(next, client.deadline);
     }
     lock.unlock();
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
@@ -119,9 +119,9 @@ void MetadataServer::Run() {
     for (const pollfd& file : files) {
       if (file.revents != 0) ready[file.fd] = file.revents;
     }
-    guests_.remove_if([&](Guest& guest) {
-      const auto found = ready.find(guest.socket.get());
-      return !Attend(&guest,
+    clients_.remove_if([&](Client& client) {
+      const auto found = ready.find(client.socket.get());
+      return !Attend(&client,
                      found != ready.end() && (found->second & (POLLIN | POLLHUP | POLLERR)) != 0);
     });
     for (const auto& [worker, door] : doors_) {
@@ -134,83 +134,84 @@ void MetadataServer::Admit(const Worker& worker, const Descriptor& door) {
   while (true) {
     Descriptor socket(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.open()) return;
-    const auto present = std::count_if(guests_.begin(), guests_.end(),
-                                       [&](const Guest& guest) { return guest.worker == worker; });
+    const auto present = std::count_if(clients_.begin(), clients_.end(), [&](const Client& client) {
+      return client.worker == worker;
+    });
     if (present >= kGuestsOfOne) continue;
-    Guest guest;
-    guest.worker = worker;
-    guest.socket = std::move(socket);
-    guest.deadline = Clock::now() + kIdle;
-    guests_.push_back(std::move(guest));
+    Client client;
+    client.worker = worker;
+    client.socket = std::move(socket);
+    client.deadline = Clock::now() + kIdle;
+    clients_.push_back(std::move(client));
   }
 }
 
-bool MetadataServer::Attend(Guest* guest, bool readable) {
-  if (readable && !Receive(guest)) return false;
-  const bool late = Clock::now() >= guest->deadline;
-  if (guest->waiting) {
-    const MetadataRequest request = *std::exchange(guest->waiting, std::nullopt);
-    Answer(guest, request, !late);
+bool MetadataServer::Attend(Client* client, bool readable) {
+  if (readable && !Receive(client)) return false;
+  const bool late = Clock::now() >= client->deadline;
+  if (client->waiting) {
+    const MetadataRequest request = *std::exchange(client->waiting, std::nullopt);
+    Answer(client, request, !late);
   } else if (late) {
     return false;
   }
-  return AnswerAll(guest) && Send(guest);
+  return AnswerAll(client) && Send(client);
 }
 
-bool MetadataServer::Receive(Guest* guest) {
+bool MetadataServer::Receive(Client* client) {
   std::array<char, 4096> buffer{};
-  const ssize_t size = ::recv(guest->socket.get(), buffer.data(), buffer.size(), 0);
+  const ssize_t size = ::recv(client->socket.get(), buffer.data(), buffer.size(), 0);
   if (size < 0) return errno == EAGAIN || errno == EINTR;
   if (size == 0) return false;
-  guest->received.append(buffer.data(), static_cast<std::size_t>(size));
+  client->received.append(buffer.data(), static_cast<std::size_t>(size));
   return true;
 }
 
-bool MetadataServer::AnswerAll(Guest* guest) {
-  while (!guest->waiting && !guest->last && guest->to_send.empty()) {
-    auto request = ReadMetadataRequest(guest->received);
+bool MetadataServer::AnswerAll(Client* client) {
+  while (!client->waiting && !client->last && client->to_send.empty()) {
+    auto request = ReadMetadataRequest(client->received);
     if (!request) return false;
     if (!*request) return true;
-    guest->received.erase(0, (*request)->size);
+    client->received.erase(0, (*request)->size);
     // A body is not read, so nothing can come behind it.
     const auto connection = (*request)->headers.find("connection");
-    guest->last = (*request)->headers.count("content-length") != 0 ||
-                  (*request)->headers.count("transfer-encoding") != 0 ||
-                  (connection != (*request)->headers.end() && connection->second == "close");
-    Answer(guest, **request, true);
+    client->last = (*request)->headers.count("content-length") != 0 ||
+                   (*request)->headers.count("transfer-encoding") != 0 ||
+                   (connection != (*request)->headers.end() && connection->second == "close");
+    Answer(client, **request, true);
   }
   return true;
 }
 
-void MetadataServer::Answer(Guest* guest, const MetadataRequest& request, bool patient) {
-  const auto set = sets_.find(guest->worker.first);
-  const Value tree = set == sets_.end() || guest->worker.second >= set->second.addresses.size()
+void MetadataServer::Answer(Client* client, const MetadataRequest& request, bool patient) {
+  const auto set = sets_.find(client->worker.first);
+  const Value tree = set == sets_.end() || client->worker.second >= set->second.addresses.size()
                          ? Value::EmptyMap()
-                         : MetadataTree(set->second, guest->worker.second);
+                         : MetadataTree(set->second, client->worker.second);
   const MetadataReply reply = AnswerMetadata(request, tree, Now());
   const Clock::time_point now = Clock::now();
   if (patient && reply.wait_for_other_than == reply.etag && !reply.etag.empty()) {
     // Asked with "other than now": that of the first look counts from here on.
-    guest->waiting = request;
-    guest->waiting->query["last_etag"] = reply.etag;
+    client->waiting = request;
+    client->waiting->query["last_etag"] = reply.etag;
     const seconds wait =
         reply.wait_s > 0 ? std::min(seconds(reply.wait_s), kLongestWait) : kLongestWait;
-    if (!request.began) guest->deadline = now + wait;
-    guest->waiting->began = true;
+    if (!request.began) client->deadline = now + wait;
+    client->waiting->began = true;
     return;
   }
-  guest->deadline = now + kIdle;
-  guest->to_send += Written(request, reply);
+  client->deadline = now + kIdle;
+  client->to_send += Written(request, reply);
 }
 
-bool MetadataServer::Send(Guest* guest) {
-  while (!guest->to_send.empty()) {
+bool MetadataServer::Send(Client* client) {
+  while (!client->to_send.empty()) {
     const ssize_t size =
-        ::send(guest->socket.get(), guest->to_send.data(), guest->to_send.size(), MSG_NOSIGNAL);
+        ::send(client->socket.get(), client->to_send.data(), client->to_send.size(), MSG_NOSIGNAL);
     if (size < 0) return errno == EAGAIN || errno == EINTR;
-    guest->to_send.erase(0, static_cast<std::size_t>(size));
+    client->to_send.erase(0, static_cast<std::size_t>(size));
   }
-  return !guest->last || guest->waiting.has_value();
+  return !client->last || client->waiting.has_value();
 }
 
 }  // namespace podctl::emulator

@@ -38,7 +38,7 @@ class MetadataServer {
  private:
   using Clock = std::chrono::steady_clock;
   using Worker = std::pair<std::string, std::size_t>;
-  struct Guest {
+  struct Client {
     Worker worker;
     Descriptor socket;
     std::string received;
@@ -54,18 +54,18 @@ class MetadataServer {
   void Wake();
   void Admit(const Worker& worker, const Descriptor& door);
   // False: it is to go.
-  bool Attend(Guest* guest, bool readable);
-  bool Receive(Guest* guest);
-  bool AnswerAll(Guest* guest);
+  bool Attend(Client* client, bool readable);
+  bool Receive(Client* client);
+  bool AnswerAll(Client* client);
   // `patient`: a question may wait for a change.
-  void Answer(Guest* guest, const MetadataRequest& request, bool patient);
-  static bool Send(Guest* guest);
+  void Answer(Client* client, const MetadataRequest& request, bool patient);
+  static bool Send(Client* client);
 
   const Descriptor alarm_;  // an eventfd: look again
   std::mutex mutex_;
   std::map<std::string, MachineSet> sets_;  // by uid
   std::map<Worker, Descriptor> doors_;
-  std::list<Guest> guests_;
+  std::list<Client> clients_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -51,7 +51,7 @@ struct AwsSubjectToken {
   Result<std::string> Metadata(const std::string& url, const char* field, Headers* session,
                                const std::stop_token& stop) const {
     TokenRequest request;
-    request.reach = Reach::kNearby;
+    request.url_policy = UrlPolicy::kNearby;
     request.timeout = std::chrono::seconds(5);
     request.hint = "is this machine one of AWS's, and does it have a role?";
     if (session->empty() && !session_url.empty()) {

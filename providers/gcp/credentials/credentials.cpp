@@ -27,10 +27,10 @@ bool Credentials::LivesOn(const AccessToken& token, seconds margin) {
   return !token.expires || *token.expires - doors_.clock.Now() > margin;
 }
 
-Result<Secret> Credentials::Renew(Need need, const std::stop_token& stop) {
+Result<Secret> Credentials::Renew(TokenFreshness freshness, const std::stop_token& stop) {
   if (!search_.source) search_ = FindCredentials(doors_, stop);
   Result<AccessToken> fresh =
-      search_.source ? search_.source->fetch(need, stop) : Result<AccessToken>(*search_.error);
+      search_.source ? search_.source->fetch(freshness, stop) : Result<AccessToken>(*search_.error);
   if (fresh) {
     token_ = *std::move(fresh);
     return token_->secret;
@@ -46,7 +46,8 @@ Result<Secret> Credentials::Token(const std::stop_token& stop) {
   std::lock_guard lock(mutex_);
   if (token_ && LivesOn(*token_, kMargin)) return token_->secret;
   const bool failed_just_now = failure_ && doors_.clock.Steady() - failed_at_ < kPause;
-  Result<Secret> fresh = failed_just_now ? Result<Secret>(*failure_) : Renew(Need::kAny, stop);
+  Result<Secret> fresh =
+      failed_just_now ? Result<Secret>(*failure_) : Renew(TokenFreshness::kAny, stop);
   if (!fresh && fresh.error().code != ErrorCode::kCancelled && token_ &&
       LivesOn(*token_, kLastMargin)) {
     return token_->secret;
@@ -59,7 +60,7 @@ std::optional<Secret> Credentials::TokenIfGiven() {
   if (token_) return token_->secret;
   const auto source = FindGivenToken(doors_);
   if (!source) return std::nullopt;
-  auto given = source->fetch(Need::kAny, {});
+  auto given = source->fetch(TokenFreshness::kAny, {});
   if (!given) return std::nullopt;
   token_ = *std::move(given);
   return token_->secret;
@@ -68,7 +69,7 @@ std::optional<Secret> Credentials::TokenIfGiven() {
 Result<Secret> Credentials::TokenAfter(const Secret& refused, const std::stop_token& stop) {
   std::lock_guard lock(mutex_);
   if (token_ && token_->secret != refused) return token_->secret;  // another thread was here before
-  Result<Secret> fresh = Renew(Need::kNew, stop);
+  Result<Secret> fresh = Renew(TokenFreshness::kNew, stop);
   if (fresh && *fresh == refused) {
     return MakeError(ErrorCode::kUnauthenticated, "the access token is not accepted any more",
                      "`podctl auth status` shows where it comes from");
@@ -118,7 +119,7 @@ void Credentials::AskWhose(const Secret& token, const std::stop_token& stop,
 CredentialStatus Credentials::Status(const std::stop_token& stop) {
   std::lock_guard lock(mutex_);
   CredentialStatus status;
-  const Result<Secret> token = Renew(Need::kAny, stop);
+  const Result<Secret> token = Renew(TokenFreshness::kAny, stop);
   status.looks = search_.looks;
   status.file = search_.file;
   if (search_.source) status.type = search_.source->type;

@@ -58,7 +58,7 @@ class Credentials {
 
  private:
   // All with the mutex held.
-  Result<Secret> Renew(Need need, const std::stop_token& stop);
+  Result<Secret> Renew(TokenFreshness freshness, const std::stop_token& stop);
   bool LivesOn(const AccessToken& token, std::chrono::seconds margin);
   std::pair<std::string, std::string> QuotaAndOrigin();
   void AskWhose(const Secret& token, const std::stop_token& stop, CredentialStatus* status);

@@ -87,7 +87,7 @@ Result<TokenSource> MakeExternalAccount(const CredentialDoors& doors, const Fiel
   if (!subject) return subject.error();
   const auto fetch = [doors, exchange, subject = *std::move(subject),
                       acts_as = *std::move(impersonation)](
-                         Need, const std::stop_token& stop) -> Result<AccessToken> {
+                         TokenFreshness, const std::stop_token& stop) -> Result<AccessToken> {
     Result<Secret> vouched = subject(stop);
     if (!vouched) return vouched.error();
     Result<AccessToken> token = exchange.For(*vouched, doors, stop);

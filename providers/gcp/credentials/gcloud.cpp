@@ -41,12 +41,12 @@ Result<AccessToken> ReadGcloudAnswer(const std::string& out, std::string* accoun
   return AccessToken{Secret(text), ParseTimestamp(credential["token_expiry"].AsString())};
 }
 
-Result<AccessToken> AskGcloud(ProcessRunner& processes, Need need, const std::stop_token& stop,
-                              std::string* account) {
-  const Result<ProcessResult> ran =
-      processes.Run({"gcloud", "config", "config-helper", "--format=json",
-                     need == Need::kNew ? "--force-auth-refresh" : "--min-expiry=5m"},
-                    kLimit, stop);
+Result<AccessToken> AskGcloud(ProcessRunner& processes, TokenFreshness freshness,
+                              const std::stop_token& stop, std::string* account) {
+  const Result<ProcessResult> ran = processes.Run(
+      {"gcloud", "config", "config-helper", "--format=json",
+       freshness == TokenFreshness::kNew ? "--force-auth-refresh" : "--min-expiry=5m"},
+      kLimit, stop);
   if (!ran && ran.error().code == ErrorCode::kCancelled) return ran.error();
   if (!ran && ran.error().code == ErrorCode::kNotFound) {
     return Failure("there are no credentials, and gcloud is not installed");
@@ -64,8 +64,8 @@ Result<AccessToken> AskGcloud(ProcessRunner& processes, Need need, const std::st
 TokenSource MakeGcloud(const CredentialDoors& doors) {
   const auto account = std::make_shared<std::string>();
   return {"gcloud",
-          [doors, account](Need need, const std::stop_token& stop) {
-            return AskGcloud(doors.processes, need, stop, account.get());
+          [doors, account](TokenFreshness freshness, const std::stop_token& stop) {
+            return AskGcloud(doors.processes, freshness, stop, account.get());
           },
           [account](const auto&) { return *account; }};
 }

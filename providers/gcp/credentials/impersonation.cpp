@@ -57,8 +57,9 @@ Result<TokenSource> MakeImpersonatedAccount(const CredentialDoors& doors, const 
       TokenUse::kAnyGoogle, depth + 1);
   if (!base) return base.error();
   const auto fetch = [doors, base = *std::move(base), target](
-                         Need need, const std::stop_token& stop) -> Result<AccessToken> {
-    Result<AccessToken> token = base.fetch(need, stop);
+                         TokenFreshness freshness,
+                         const std::stop_token& stop) -> Result<AccessToken> {
+    Result<AccessToken> token = base.fetch(freshness, stop);
     return token ? target.Fetch(doors, token->secret, stop) : token;
   };
   return TokenSource{"impersonated_service_account", fetch,

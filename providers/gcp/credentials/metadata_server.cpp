@@ -20,7 +20,7 @@ TokenRequest Question(std::string url) {
   request.method = "GET";
   request.url = std::move(url);
   request.headers = {{"Metadata-Flavor", "Google"}};
-  request.reach = Reach::kNamed;
+  request.url_policy = UrlPolicy::kNamed;
   request.timeout = kAnswerTime;
   request.whose = "the metadata server";
   request.hint = "is a service account attached to this machine?";
@@ -35,7 +35,7 @@ bool IsGoogles(const http::Response& response) {
 TokenSource MetadataSource(const CredentialDoors& doors, const std::string& host) {
   const std::string base = fmt::format("http://{}/", host) + kAccountPath;
   return {"metadata_server",
-          [doors, base](Need, const std::stop_token& stop) {
+          [doors, base](TokenFreshness, const std::stop_token& stop) {
             return AskForToken(doors, Question(base + "token"), stop);
           },
           [doors, base](const std::stop_token& stop) {

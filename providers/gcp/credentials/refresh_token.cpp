@@ -44,7 +44,7 @@ Result<TokenSource> MakeLogin(const CredentialDoors& doors, const Fields& fields
                             {"refresh_token", &login.refresh_token}});
   if (!taken) return taken.error();
   login.where = fields.where();
-  const auto fetch = [doors, login](Need, const std::stop_token& stop) mutable {
+  const auto fetch = [doors, login](TokenFreshness, const std::stop_token& stop) mutable {
     return login.Fetch(doors, stop);
   };
   const std::string account = fields.TextOr("account");

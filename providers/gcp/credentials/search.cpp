@@ -31,7 +31,7 @@ Result<AccessToken> AsToken(std::string_view text, const std::string& source) {
 }
 
 TokenSource GivenToken(std::function<Result<AccessToken>()> get) {
-  return {"access_token", [get = std::move(get)](Need, const auto&) { return get(); },
+  return {"access_token", [get = std::move(get)](TokenFreshness, const auto&) { return get(); },
           [](const auto&) { return ""; }};
 }
 

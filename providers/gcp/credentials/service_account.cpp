@@ -127,10 +127,10 @@ Result<TokenSource> MakeServiceAccount(const CredentialDoors& doors, const Field
   key.universe = fields.TextOr("universe_domain", kGoogle);
   key.where = fields.where();
   const auto fetch = [doors, key, exchanges = use == TokenUse::kAnyGoogle](
-                         Need need, const std::stop_token& stop) mutable {
+                         TokenFreshness freshness, const std::stop_token& stop) mutable {
     // Only Google's own universe exchanges tokens.
     const bool may_exchange = key.universe == kGoogle;
-    if (need == Need::kNew && may_exchange) exchanges = true;
+    if (freshness == TokenFreshness::kNew && may_exchange) exchanges = true;
     return exchanges && may_exchange ? key.Exchange(doors, stop) : key.SignForTpuApi(doors.clock);
   };
   return TokenSource{"service_account", fetch, [email = key.email](const auto&) { return email; },

@@ -56,7 +56,7 @@ Result<SubjectToken> MakeTokenUrl(const CredentialDoors& doors, const Fields& so
   TokenRequest request;
   request.method = "GET";
   request.url = *std::move(url);
-  request.reach = Reach::kNearby;
+  request.url_policy = UrlPolicy::kNearby;
   request.whose = source.Named("url");
   request.hint = "tokens of a CI job are there while that job runs, and no longer";
   for (const auto& [name, value] : source["headers"].AsMap()) {

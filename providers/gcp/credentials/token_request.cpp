@@ -29,8 +29,9 @@ bool IsNearby(const http::Url& url) {
 }
 
 Result<void> CheckReach(const http::Url& url, const TokenRequest& request) {
-  if (url.scheme == "https" || http::IsLoopback(url) || request.reach == Reach::kNamed) return {};
-  if (request.reach == Reach::kNearby && IsNearby(url)) return {};
+  if (url.scheme == "https" || http::IsLoopback(url) || request.url_policy == UrlPolicy::kNamed)
+    return {};
+  if (request.url_policy == UrlPolicy::kNearby && IsNearby(url)) return {};
   return MakeError(
       ErrorCode::kFailedPrecondition,
       fmt::format("{}: a secret must not travel unencrypted to {}", request.whose, url.Server()),
@@ -43,7 +44,7 @@ http::Request AsHttp(const TokenRequest& request, bool nearby) {
   http.url = request.url;
   http.headers = request.headers;
   http.timeout = request.timeout;
-  http.no_proxy = nearby || request.reach == Reach::kNamed;
+  http.no_proxy = nearby || request.url_policy == UrlPolicy::kNamed;
   if (request.json) {
     http.headers.emplace_back("Content-Type", "application/json");
     http.body = ToJson(*request.json);
@@ -142,8 +143,8 @@ Result<http::Response> Ask(const CredentialDoors& doors, const TokenRequest& req
   policy.connection_attempts = request.attempts;
   policy.first_wait = kFirstWait;
   for (int attempt = 1;; ++attempt) {
-    Result<http::Response> response = http::SendWithRetry(doors.http, http, http::Repeat::kSafe,
-                                                          policy, doors.clock, doors.random, stop);
+    Result<http::Response> response = http::SendWithRetry(
+        doors.http, http, http::Idempotency::kIdempotent, policy, doors.clock, doors.random, stop);
     if (!response) return TransportError(response.error(), request);
     if (response->status >= 200 && response->status < 300) return response;
     const bool again = response->status < 500 && IsPassing(ReadRefusal(*response));

@@ -23,7 +23,7 @@ inline constexpr const char* kCloudScope = "https://www.googleapis.com/auth/clou
 using Form = std::vector<std::pair<std::string, std::string>>;
 
 // Who may be asked over plain http.
-enum class Reach {
+enum class UrlPolicy {
   kSecure,  // https, or loopback
   kNearby,  // also what never leaves the machine's own link (169.254/16 and AWS's IPv6 address)
   kNamed,   // whoever the user named; nothing secret is sent. Proxies are passed by.
@@ -35,7 +35,7 @@ struct TokenRequest {
   std::vector<std::pair<std::string, std::string>> headers;
   Form form;                  // the body, unless `json` is given or the method has none
   std::optional<Value> json;  // the body
-  Reach reach = Reach::kSecure;
+  UrlPolicy url_policy = UrlPolicy::kSecure;
   int attempts = 3;
   std::chrono::milliseconds timeout{30'000};  // of one attempt
   std::string whose;                          // for messages: the file and the field of the URL

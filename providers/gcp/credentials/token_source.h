@@ -47,7 +47,7 @@ struct AccessToken {
   std::optional<Clock::SystemTime> expires;  // nullopt: the source does not tell
 };
 
-enum class Need {
+enum class TokenFreshness {
   kAny,
   kNew,  // the one that was given last was refused
 };
@@ -60,7 +60,7 @@ struct TokenSource {
   // kUnauthenticated when it has none, kUnavailable when whom it asks does not answer, kCancelled
   // on `stop`. Never kReplyLost: what the token was for has not been sent. Errors name the file and
   // the field, never a secret.
-  std::function<Result<AccessToken>(Need need, const std::stop_token& stop)> fetch;
+  std::function<Result<AccessToken>(TokenFreshness freshness, const std::stop_token& stop)> fetch;
   // The e-mail in whose name the tokens are; "" where nobody can tell. May ask the network.
   std::function<std::string(const std::stop_token& stop)> account;
   std::string quota_project = {};  // the file's `quota_project_id`, or ""

@@ -17,11 +17,11 @@ Limits WithProgramsBounded(Limits limits, const std::vector<Job>& jobs) {
 
 Batch::Batch(std::uint32_t its_number, const std::vector<Job>& jobs, const Limits& its_limits,
              std::stop_token its_stop, Poller& poller, Random& random,
-             std::function<void()> on_room)
+             std::function<void()> on_capacity)
     : number(its_number),
       limits(WithProgramsBounded(its_limits, jobs)),
       stop(std::move(its_stop)),
-      outbox(jobs.size(), Outbox::Sizes(), std::move(on_room)),
+      outbox(jobs.size(), Outbox::Sizes(), std::move(on_capacity)),
       slots(jobs.size()),
       queue(jobs.size(), limits, random),
       poller_(poller) {}
@@ -76,8 +76,8 @@ void Batch::Keep(std::unique_ptr<Session> session, _LIBSSH2_CHANNEL* channel) {
   poller_.Keep(std::move(session), channel);
 }
 
-bool Batch::OnNoRoom(std::size_t job, Time now) {
-  queue.window.NoRoom(static_cast<int>(queue.open()) - 1, now);
+bool Batch::OnOutOfResources(std::size_t job, Time now) {
+  queue.concurrency.OutOfResources(static_cast<int>(queue.open()) - 1, now);
   // Where nobody else has a socket, nobody will give one back.
   if (poller_.OpenSockets() <= 1) return false;
   queue.PutBack(job, now);

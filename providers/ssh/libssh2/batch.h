@@ -35,7 +35,7 @@ class Batch final : public ConnectionSink {
 
   // `poller`, which will carry it, is lent; jobs too, until the last result is out.
   Batch(std::uint32_t number, const std::vector<Job>& jobs, const Limits& limits,
-        std::stop_token stop, Poller& poller, Random& random, std::function<void()> on_room);
+        std::stop_token stop, Poller& poller, Random& random, std::function<void()> on_capacity);
 
   const std::uint32_t number;
   const Limits limits;
@@ -63,9 +63,9 @@ class Batch final : public ConnectionSink {
   bool MayHandshake() override;
   std::unique_ptr<Session> TakeKept(const WorkerAccess& worker) override;
   void Keep(std::unique_ptr<Session> session, _LIBSSH2_CHANNEL* channel) override;
-  void OnReached() override { queue.window.Success(); }
-  void OnTrouble(Time now) override { queue.window.Trouble(now); }
-  bool OnNoRoom(std::size_t job, Time now) override;
+  void OnReached() override { queue.concurrency.Success(); }
+  void OnTrouble(Time now) override { queue.concurrency.Trouble(now); }
+  bool OnOutOfResources(std::size_t job, Time now) override;
   Session::SignElsewhere SignerFor(std::size_t job) override;
 
  private:

@@ -19,7 +19,7 @@ constexpr milliseconds kLastWords{1'000};
 // of who left (cmd/interrupt.cpp).
 constexpr milliseconds kHandOver{1'000};
 // While that is awaited: what the one channel reads may have been for the other.
-constexpr milliseconds kFarewellStall{100};
+constexpr milliseconds kTerminationStall{100};
 // A kept connection whose worker has gone without a word must not cost a whole time limit.
 constexpr milliseconds kKeptPatience{5'000};
 
@@ -88,7 +88,7 @@ void Connection::Step(Time now) {
   if (state_ == State::kReady || state_ == State::kRunning) StepCommand(now);
   if (session_ != nullptr) CheckTimers(now);
   if (session_ != nullptr) session_->io().EndRound();
-  stall_ = state_ != State::kRunning ? kNever : now + (said_goodbye_ ? kFarewellStall : kStall);
+  stall_ = state_ != State::kRunning ? kNever : now + (terminating_ ? kTerminationStall : kStall);
 }
 
 void Connection::Unpark(Time now) {
@@ -127,7 +127,8 @@ void Connection::StepOpening(Time now) {
 }
 
 void Connection::OpeningFailed(Time now) {
-  if (session_->trouble() == Session::Trouble::kNoRoom && sink_.OnNoRoom(index_, now)) {
+  if (session_->trouble() == Session::Trouble::kOutOfResources &&
+      sink_.OnOutOfResources(index_, now)) {
     --result_.attempts;
     CloseSession();
     state_ = State::kWaiting;
@@ -154,9 +155,9 @@ void Connection::StepCommand(Time now) {
     command_deadline_ = limits_.command.count() > 0 ? now + limits_.command : kNever;
     SetPhase(Phase::kRunning);
   }
-  if (command_->running() && !ran && !said_goodbye_) deadline_ = command_deadline_;
-  if (said_goodbye_ && !heard_farewell_ && command_->has_ended()) {
-    heard_farewell_ = true;
+  if (command_->running() && !ran && !terminating_) deadline_ = command_deadline_;
+  if (terminating_ && !read_termination_ && command_->has_ended()) {
+    read_termination_ = true;
     deadline_ = now + kLastWords;
   }
   command_->CountBytes(result_);
@@ -166,8 +167,8 @@ void Connection::StepCommand(Time now) {
   }
   switch (event) {
     case RemoteCommand::Event::kGoingOn:
-      if (cancelled_ && command_->running() && !said_goodbye_) {
-        BeginFarewell(Outcome::kCancelled, CancelledCause(Farewell::kNone), now);
+      if (cancelled_ && command_->running() && !terminating_) {
+        BeginTermination(Outcome::kCancelled, CancelledCause(Termination::kNone), now);
       }
       if (abandoned_) LeaveToWorker(now);
       break;
@@ -189,36 +190,36 @@ void Connection::StepCommand(Time now) {
   }
 }
 
-void Connection::BeginFarewell(Outcome outcome, Cause cause, Time now) {
-  said_goodbye_ = true;
-  farewell_outcome_ = outcome;
-  farewell_cause_ = std::move(cause);
-  deadline_ = now + (abandoned_ ? kHandOver : limits_.farewell);
+void Connection::BeginTermination(Outcome outcome, Cause cause, Time now) {
+  terminating_ = true;
+  termination_outcome_ = outcome;
+  termination_cause_ = std::move(cause);
+  deadline_ = now + (abandoned_ ? kHandOver : limits_.termination);
   result_.asked = true;
   command_->AskToEnd(job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.EndingNow());
 }
 
 // The worker has said what is left of the command, or the time to wait for that is over.
-void Connection::FinishFarewell(Farewell farewell, Time now) {
-  result_.ended = farewell == Farewell::kEnded;
-  farewell_cause_.farewell = farewell;
-  Finish(farewell_outcome_, std::move(farewell_cause_), now);
+void Connection::FinishTermination(Termination termination, Time now) {
+  result_.ended = termination == Termination::kEnded;
+  termination_cause_.termination = termination;
+  Finish(termination_outcome_, std::move(termination_cause_), now);
 }
 
-Farewell Connection::HeardFarewell() const {
-  return FarewellOf(command_.has_value() ? command_->has_ended() : std::nullopt);
+Termination Connection::ReportedTermination() const {
+  return TerminationOf(command_.has_value() ? command_->has_ended() : std::nullopt);
 }
 
 void Connection::Cancel(Time now) {
-  if (state_ == State::kDone || said_goodbye_) return;
+  if (state_ == State::kDone || terminating_) return;
   if (state_ != State::kRunning) {
-    Finish(Outcome::kCancelled, CancelledCause(Farewell::kBeforeSent), now);
+    Finish(Outcome::kCancelled, CancelledCause(Termination::kBeforeSent), now);
   } else if (!command_->running()) {
     // It may have begun. It can be ended when the worker says that it has.
     cancelled_ = true;
     deadline_ = std::min(deadline_, now + kHandOver);
   } else {
-    BeginFarewell(Outcome::kCancelled, CancelledCause(Farewell::kNone), now);
+    BeginTermination(Outcome::kCancelled, CancelledCause(Termination::kNone), now);
     Step(now);
   }
 }
@@ -233,22 +234,22 @@ void Connection::Abandon(Time now) {
 }
 
 void Connection::LeaveToWorker(Time now) {
-  if (state_ == State::kDone || !said_goodbye_) return;
-  if (command_->left_to_worker(job_.ending.empty())) FinishFarewell(HeardFarewell(), now);
+  if (state_ == State::kDone || !terminating_) return;
+  if (command_->left_to_worker(job_.ending.empty())) FinishTermination(ReportedTermination(), now);
 }
 
 void Connection::CheckTimers(Time now) {
   if (state_ == State::kDone || now < deadline_) return;
-  if (said_goodbye_) {
+  if (terminating_) {
     const bool reported = !abandoned_ || command_->left_to_worker(job_.ending.empty());
-    FinishFarewell(reported ? HeardFarewell() : Farewell::kNotWaited, now);
+    FinishTermination(reported ? ReportedTermination() : Termination::kNotWaited, now);
   } else if (cancelled_) {
-    Finish(Outcome::kCancelled, CancelledCause(Farewell::kWhileSent), now);
+    Finish(Outcome::kCancelled, CancelledCause(Termination::kWhileSent), now);
   } else if (state_ == State::kRunning && !command_->running()) {
     Finish(Outcome::kLost, LateAt(job_.worker, Cause::Code::kNoReply, limits_.auth), now);
   } else if (state_ == State::kRunning) {
-    BeginFarewell(Outcome::kTimedOut, LateAt(job_.worker, Cause::Code::kTooLong, limits_.command),
-                  now);
+    BeginTermination(Outcome::kTimedOut,
+                     LateAt(job_.worker, Cause::Code::kTooLong, limits_.command), now);
   } else {
     if (!kept_) sink_.OnTrouble(now);
     Cause why = state_ == State::kReady
@@ -259,8 +260,8 @@ void Connection::CheckTimers(Time now) {
 }
 
 void Connection::Exited(Time now) {
-  if (said_goodbye_) {
-    FinishFarewell(HeardFarewell(), now);
+  if (terminating_) {
+    FinishTermination(ReportedTermination(), now);
     return;
   }
   command_->ReadExit(result_);
@@ -268,8 +269,8 @@ void Connection::Exited(Time now) {
 }
 
 void Connection::Broken(const std::string& what, Time now) {
-  if (said_goodbye_) {
-    FinishFarewell(Farewell::kBroke, now);
+  if (terminating_) {
+    FinishTermination(Termination::kBroke, now);
     return;
   }
   Finish(Outcome::kLost, CauseAt(job_.worker, Cause::Code::kBroke, what), now);

@@ -32,12 +32,12 @@ class ConnectionSink : public OutputSink {
   virtual std::unique_ptr<Session> TakeKept(const WorkerAccess&) { return nullptr; }
   // A session that is done with one command, and the channel that is still to be freed.
   virtual void Keep(std::unique_ptr<Session>, _LIBSSH2_CHANNEL*) {}
-  // For a window that adapts: a worker let us in; one was refused, reset or silent; this machine
+  // For a limit that adapts: a worker let us in; one was refused, reset or silent; this machine
   // has no socket left (true: there will be one later, so that it is nobody's failure, and Begin
   // will be called again).
   virtual void OnReached() {}
   virtual void OnTrouble(Clock::SteadyTime) {}
-  virtual bool OnNoRoom(std::size_t, Clock::SteadyTime) { return false; }
+  virtual bool OnOutOfResources(std::size_t, Clock::SteadyTime) { return false; }
   // Has a signature made elsewhere, then Step called. Null: signatures are made on the spot.
   virtual Session::SignElsewhere SignerFor(std::size_t) { return nullptr; }
 };
@@ -71,16 +71,16 @@ class Connection {
   const WorkerAccess& worker() const { return job_.worker; }
   // Where a program leads there, or none does, no address is needed.
   bool HasEndpoint() const {
-    return endpoint_.size > 0 || !job_.worker.through.empty() || !job_.worker.no_way.empty();
+    return endpoint_.size > 0 || !job_.worker.through.empty() || !job_.worker.no_route.empty();
   }
   void SetEndpoint(const Endpoint& endpoint) { endpoint_ = endpoint; }  // while kWaiting
 
   void Begin(Time now);   // only in kWaiting: a try
   void Step(Time now);    // after an event or a timer
   void Unpark(Time now);  // only in kParked: its turn has come
-  // Stop was asked for: done at once, or after a short farewell to a command that runs.
+  // Stop was asked for: done at once, or after a short time to end a command that runs.
   void Cancel(Time now);
-  void Abandon(Time now);  // likewise without a farewell, or without waiting for its end
+  void Abandon(Time now);  // likewise without ending it, or without waiting for its end
   // Ends it before the command is sent (no address, no key, too many failures elsewhere); nothing
   // happens when it was sent already.
   void Refuse(Outcome outcome, Cause cause, Time now);
@@ -103,11 +103,12 @@ class Connection {
   void TroubleBeforeCommand(Verdict verdict, Time now);
   void Exited(Time now);
   void Broken(const std::string& what, Time now);
-  void BeginFarewell(Outcome outcome, Cause cause, Time now);
+  void BeginTermination(Outcome outcome, Cause cause, Time now);
   // Of one that nobody waits for: done as soon as the worker goes on without us.
   void LeaveToWorker(Time now);
-  void FinishFarewell(Farewell farewell, Time now);
-  Farewell HeardFarewell() const;  // what the worker has said of the command that is to end
+  void FinishTermination(Termination termination, Time now);
+  Termination ReportedTermination()
+      const;  // what the worker has said of the command that is to end
   void Finish(Outcome outcome, Cause cause, Time now);
   void Close(Time now);  // with the result as it is
   void CloseSession();
@@ -131,11 +132,11 @@ class Connection {
   std::optional<RemoteCommand> command_;  // on session_
   bool kept_ = false;                     // the session served before
   bool cancelled_ = false;  // before the worker has confirmed the command: to be asked to end then
-  bool said_goodbye_ = false;
+  bool terminating_ = false;
   bool abandoned_ = false;  // nobody waits any more, but for the worker to go on alone
-  bool heard_farewell_ = false;
-  Outcome farewell_outcome_ = Outcome::kCancelled;
-  Cause farewell_cause_;
+  bool read_termination_ = false;
+  Outcome termination_outcome_ = Outcome::kCancelled;
+  Cause termination_cause_;
   WorkerResult result_;
 };
 

@@ -78,7 +78,7 @@ std::unique_ptr<Session> Dial(const WorkerAccess& worker,
                               const Limits& limits, Clock& clock, Random& random,
                               const std::function<void(const Cause&)>& on_trouble,
                               const std::stop_token& stop, Verdict& why) {
-  const bool direct = worker.through.empty() && worker.no_way.empty();
+  const bool direct = worker.through.empty() && worker.no_route.empty();
   const Result<Endpoint> endpoint = direct ? Resolve(worker.host, worker.port) : Endpoint{};
   if (!endpoint) {
     why = {Outcome::kUnreachable, OtherCause(endpoint.error().message), true};

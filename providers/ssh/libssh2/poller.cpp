@@ -37,7 +37,7 @@ std::uint64_t Pack(std::uint32_t high, std::uint32_t low) {
 }
 
 // Raises the soft limit on open files as far as needed and allowed; returns how many sockets fit.
-std::size_t RoomForSockets(std::size_t wanted) {
+std::size_t SocketLimit(std::size_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
   const rlim_t needed = static_cast<rlim_t>(wanted) + kSpareFiles;
@@ -214,9 +214,9 @@ void Poller::Begin(const std::shared_ptr<Batch>& batch) {
   most_kept_ = std::max(most_kept_, static_cast<std::size_t>(std::max(1, batch->limits.max_open)));
   std::size_t wanted = pool_.size();
   for (const auto& [number, each] : batches_) {
-    wanted += static_cast<std::size_t>(each->queue.window.size());
+    wanted += static_cast<std::size_t>(each->queue.concurrency.size());
   }
-  room_ = RoomForSockets(wanted);
+  socket_limit_ = SocketLimit(wanted);
   // Who has a connection already goes first: else those that begin would push it out.
   std::vector<std::size_t> others;
   for (std::size_t i = 0; i < batch->slots.size(); ++i) {
@@ -235,14 +235,14 @@ void Poller::Begin(const std::shared_ptr<Batch>& batch) {
 }
 
 // Closes what is kept for later where a connection is wanted now.
-bool Poller::MakeRoom(const Batch& batch) {
-  if (!batch.queue.HasRoom()) return false;
+bool Poller::FreeSocket(const Batch& batch) {
+  if (!batch.queue.HasCapacity()) return false;
   const auto most = static_cast<std::size_t>(std::max(1, batch.limits.max_open));
   while (pool_.size() > 0 &&
-         (batch.queue.open() + pool_.size() >= most || OpenSockets() >= room_)) {
+         (batch.queue.open() + pool_.size() >= most || OpenSockets() >= socket_limit_)) {
     pool_.DropOldest();
   }
-  return OpenSockets() < room_;
+  return OpenSockets() < socket_limit_;
 }
 
 void Poller::Admit(Batch& batch, Time now) {
@@ -256,7 +256,7 @@ void Poller::Admit(Batch& batch, Time now) {
   std::optional<std::size_t> next;
   for (int i = 0; (next = batch.queue.Next(now)) && i < kStartsARound; ++i) {
     Connection& connection = *batch.slots[*next].connection;
-    if (!pool_.Has(connection.worker()) && !MakeRoom(batch)) return;
+    if (!pool_.Has(connection.worker()) && !FreeSocket(batch)) return;
     batch.queue.Begin(*next, now);
     connection.Begin(now);
     Settle(batch, *next);
@@ -282,7 +282,7 @@ void Poller::Feed(Batch& batch, Time now) {
 }
 
 void Poller::OnPoke(Batch& batch, Time now) {
-  for (const std::size_t job : batch.outbox.TakeRoomy()) {
+  for (const std::size_t job : batch.outbox.TakeResumable()) {
     if (!batch.slots[job].connection->paused()) continue;
     batch.slots[job].connection->Step(now);
     Settle(batch, job);

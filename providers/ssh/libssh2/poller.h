@@ -77,7 +77,7 @@ class Poller {
   void OnPoke(Batch& batch, Time now);
   void OnFound(const Found& found, Time now);
   void Admit(Batch& batch, Time now);
-  bool MakeRoom(const Batch& batch);
+  bool FreeSocket(const Batch& batch);
   void SkipTheRest(Batch& batch, Time now);
   void Step(Ref who, Time now);
   void Settle(Batch& batch, std::size_t job);
@@ -99,9 +99,9 @@ class Poller {
   // Of the poller thread:
   std::unordered_map<std::uint32_t, std::shared_ptr<Batch>> batches_;
   SessionPool pool_;
-  std::vector<Timer> timers_;  // a heap, the next one first
-  std::vector<Ref> again_;     // want a step without waiting
-  std::size_t room_ = 1;       // sockets that this process may have
+  std::vector<Timer> timers_;     // a heap, the next one first
+  std::vector<Ref> again_;        // want a step without waiting
+  std::size_t socket_limit_ = 1;  // sockets that this process may have
   std::size_t most_kept_ = 0;
   bool more_to_start_ = false;
 

@@ -13,7 +13,7 @@
 namespace podctl::ssh {
 namespace {
 
-constexpr unsigned kFarewellWindow = 32 * 1024;         // it says a line
+constexpr unsigned kTerminationWindow = 32 * 1024;      // it says a line
 constexpr unsigned kPacket = 32 * 1024;                 // RFC 4253 section 6.1
 constexpr std::size_t kChunk = std::size_t{32} * 1024;  // bytes a call reads or writes
 constexpr std::size_t kPerStep =
@@ -74,13 +74,13 @@ RemoteCommand::Event RemoteCommand::Start() {
 
 // Remembers which call must be repeated first. libssh2 answers any other call with an error while a
 // packet is half sent.
-void RemoteCommand::Waits(Half half) {
-  if ((session_.WaitsFor() & POLLOUT) != 0) half_ = half;
+void RemoteCommand::Waits(PendingCall pending_call) {
+  if ((session_.WaitsFor() & POLLOUT) != 0) pending_call_ = pending_call;
 }
 
 RemoteCommand::Event RemoteCommand::Pump() {
-  const bool on = (half_ == Half::kNone || FinishHalf()) &&
-                  (farewell_ == Farewell::kNone || StepFarewell()) && Drain();
+  const bool on = (pending_call_ == PendingCall::kNone || RepeatPendingCall()) &&
+                  (termination_ == Termination::kNone || StepTermination()) && Drain();
   if (broken_) return Event::kBroken;
   if (!on) return Event::kGoingOn;
   if (!closed_ && libssh2_channel_eof(channel_) != 0) {
@@ -90,7 +90,7 @@ RemoteCommand::Event RemoteCommand::Pump() {
   }
   if (closed_) {
     // What it has left behind is still being ended.
-    const bool over = farewell_ == Farewell::kNone || farewell_ == Farewell::kOver;
+    const bool over = termination_ == Termination::kNone || termination_ == Termination::kOver;
     return over ? Event::kExited : Event::kGoingOn;
   }
   if (FeedInput() && new_size_) SendSize();
@@ -98,24 +98,24 @@ RemoteCommand::Event RemoteCommand::Pump() {
 }
 
 // Repeats the call that left a packet half sent.
-bool RemoteCommand::FinishHalf() {
-  const Half half = std::exchange(half_, Half::kNone);
+bool RemoteCommand::RepeatPendingCall() {
+  const PendingCall pending_call = std::exchange(pending_call_, PendingCall::kNone);
   std::size_t got = 0;
-  switch (half) {
-    case Half::kNone:
+  switch (pending_call) {
+    case PendingCall::kNone:
       return true;
-    case Half::kWrite:
-      return Write() && half_ == Half::kNone;
-    case Half::kEof:
-      return SendEof() && half_ == Half::kNone;
-    case Half::kReadOut:
-      return Read(Stream::kOut, got) && half_ == Half::kNone;
-    case Half::kReadErr:
-      return Read(Stream::kErr, got) && half_ == Half::kNone;
-    case Half::kResize:
-      return SendSize() && half_ == Half::kNone;
-    case Half::kFarewell:
-      return StepFarewell() && half_ == Half::kNone;
+    case PendingCall::kWrite:
+      return Write() && pending_call_ == PendingCall::kNone;
+    case PendingCall::kEof:
+      return SendEof() && pending_call_ == PendingCall::kNone;
+    case PendingCall::kReadOut:
+      return Read(Stream::kOut, got) && pending_call_ == PendingCall::kNone;
+    case PendingCall::kReadErr:
+      return Read(Stream::kErr, got) && pending_call_ == PendingCall::kNone;
+    case PendingCall::kResize:
+      return SendSize() && pending_call_ == PendingCall::kNone;
+    case PendingCall::kTermination:
+      return StepTermination() && pending_call_ == PendingCall::kNone;
   }
   return true;
 }
@@ -126,8 +126,8 @@ bool RemoteCommand::Read(Stream stream, std::size_t& got) {
       libssh2_channel_read_ex(channel_, stream == Stream::kOut ? 0 : SSH_EXTENDED_DATA_STDERR,
                               buffer.data(), buffer.size());
   if (size == LIBSSH2_ERROR_EAGAIN) {
-    Waits(stream == Stream::kOut ? Half::kReadOut : Half::kReadErr);
-    return half_ == Half::kNone;
+    Waits(stream == Stream::kOut ? PendingCall::kReadOut : PendingCall::kReadErr);
+    return pending_call_ == PendingCall::kNone;
   }
   if (size < 0) {
     broken_ = true;
@@ -212,8 +212,8 @@ bool RemoteCommand::Write() {
   }
   const ssize_t sent = libssh2_channel_write_ex(channel_, 0, bytes.data(), bytes.size());
   if (sent == LIBSSH2_ERROR_EAGAIN) {
-    Waits(Half::kWrite);
-    return half_ == Half::kNone;
+    Waits(PendingCall::kWrite);
+    return pending_call_ == PendingCall::kNone;
   }
   if (sent < 0) {
     // A command that ended without reading all of its input is no trouble of the connection.
@@ -228,7 +228,7 @@ bool RemoteCommand::Write() {
 bool RemoteCommand::SendEof() {
   const int code = libssh2_channel_send_eof(channel_);
   if (code == LIBSSH2_ERROR_EAGAIN) {
-    half_ = Half::kEof;
+    pending_call_ = PendingCall::kEof;
     return false;
   }
   eof_sent_ = true;  // an error shows at the next read as well
@@ -239,7 +239,7 @@ bool RemoteCommand::SendSize() {
   const int code =
       libssh2_channel_request_pty_size_ex(channel_, new_size_->columns, new_size_->rows, 0, 0);
   if (code == LIBSSH2_ERROR_EAGAIN) {
-    half_ = Half::kResize;
+    pending_call_ = PendingCall::kResize;
     return false;
   }
   new_size_.reset();  // an error shows at the next read as well
@@ -247,63 +247,64 @@ bool RemoteCommand::SendSize() {
 }
 
 void RemoteCommand::AskToEnd(const std::string& text) {
-  farewell_ = Farewell::kOpenChannel;
-  farewell_text_ = text;
+  termination_ = Termination::kOpenChannel;
+  termination_command_ = text;
   wants_step_ = true;
 }
 
-bool RemoteCommand::StepFarewell() {
-  if (farewell_ == Farewell::kOpenChannel) {
-    farewell_channel_ = libssh2_channel_open_ex(
-        session_.handle(), "session", std::strlen("session"), kFarewellWindow, kPacket, nullptr, 0);
-    if (farewell_channel_ == nullptr &&
+bool RemoteCommand::StepTermination() {
+  if (termination_ == Termination::kOpenChannel) {
+    termination_channel_ =
+        libssh2_channel_open_ex(session_.handle(), "session", std::strlen("session"),
+                                kTerminationWindow, kPacket, nullptr, 0);
+    if (termination_channel_ == nullptr &&
         libssh2_session_last_errno(session_.handle()) == LIBSSH2_ERROR_EAGAIN) {
-      Waits(Half::kFarewell);
-      return half_ == Half::kNone;
+      Waits(PendingCall::kTermination);
+      return pending_call_ == PendingCall::kNone;
     }
-    farewell_ = farewell_channel_ == nullptr ? Farewell::kOver : Farewell::kStart;
+    termination_ = termination_channel_ == nullptr ? Termination::kOver : Termination::kStart;
   }
-  if (farewell_ == Farewell::kStart) {
-    const int code = libssh2_channel_process_startup(farewell_channel_, "exec", std::strlen("exec"),
-                                                     farewell_text_.data(),
-                                                     static_cast<unsigned>(farewell_text_.size()));
+  if (termination_ == Termination::kStart) {
+    const int code = libssh2_channel_process_startup(
+        termination_channel_, "exec", std::strlen("exec"), termination_command_.data(),
+        static_cast<unsigned>(termination_command_.size()));
     if (code == LIBSSH2_ERROR_EAGAIN) {
-      Waits(Half::kFarewell);
-      return half_ == Half::kNone;
+      Waits(PendingCall::kTermination);
+      return pending_call_ == PendingCall::kNone;
     }
-    farewell_ = code == 0 ? Farewell::kWait : Farewell::kOver;
+    termination_ = code == 0 ? Termination::kWait : Termination::kOver;
   }
-  return farewell_ != Farewell::kWait || HearFarewell();
+  return termination_ != Termination::kWait || ReadTermination();
 }
 
 // Its exit code is what tells; that comes before the channel is closed.
-bool RemoteCommand::HearFarewell() {
+bool RemoteCommand::ReadTermination() {
   std::array<char, 512> nothing{};
   ssize_t size = 0;
   do {
-    size = libssh2_channel_read_ex(farewell_channel_, 0, nothing.data(), nothing.size());
-    farewell_spoke_ = farewell_spoke_ || size > 0;
+    size = libssh2_channel_read_ex(termination_channel_, 0, nothing.data(), nothing.size());
+    termination_began_ = termination_began_ || size > 0;
   } while (size > 0);
   int code = size < 0 ? static_cast<int>(size) : 0;
-  if (size == 0 && libssh2_channel_eof(farewell_channel_) != 0) {
-    code = libssh2_channel_wait_closed(farewell_channel_);
+  if (size == 0 && libssh2_channel_eof(termination_channel_) != 0) {
+    code = libssh2_channel_wait_closed(termination_channel_);
     if (code == 0) {
-      has_ended_ = EndedByCode(libssh2_channel_get_exit_status(farewell_channel_));
-      farewell_ = Farewell::kOver;
+      has_ended_ = EndedByCode(libssh2_channel_get_exit_status(termination_channel_));
+      termination_ = Termination::kOver;
       return true;
     }
   }
   if (code == LIBSSH2_ERROR_EAGAIN) {
-    Waits(Half::kFarewell);
-    return half_ == Half::kNone;
+    Waits(PendingCall::kTermination);
+    return pending_call_ == PendingCall::kNone;
   }
-  if (code < 0) farewell_ = Farewell::kOver;
+  if (code < 0) termination_ = Termination::kOver;
   return true;
 }
 
 short RemoteCommand::events() const {
-  if (task_ != Task::kPump || half_ != Half::kNone) return session_.WaitsFor();
-  return paused_ && farewell_ == Farewell::kNone ? 0 : POLLIN;
+  if (task_ != Task::kPump || pending_call_ != PendingCall::kNone) return session_.WaitsFor();
+  return paused_ && termination_ == Termination::kNone ? 0 : POLLIN;
 }
 
 void RemoteCommand::ReadExit(WorkerResult& result) const {

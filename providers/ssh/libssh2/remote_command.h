@@ -65,8 +65,8 @@ class RemoteCommand {
   // After AskToEnd: whether that goes on also when the connection goes. `speaks`: what is asked
   // says a line when it does; of another text it is enough that the worker has begun it.
   bool left_to_worker(bool speaks) const {
-    return farewell_ == Farewell::kOver ||
-           (speaks ? farewell_spoke_ : farewell_ == Farewell::kWait);
+    return termination_ == Termination::kOver ||
+           (speaks ? termination_began_ : termination_ == Termination::kWait);
   }
   bool wants_step() const { return wants_step_; }  // more can be done without waiting
   bool paused() const { return paused_; }          // the sink was full
@@ -76,21 +76,23 @@ class RemoteCommand {
   void ReadExit(WorkerResult& result) const;  // after kExited
   void CountBytes(WorkerResult& result) const;
   // After kExited: whether the session is as good as new once the channel is freed.
-  bool left_clean() const { return half_ == Half::kNone && farewell_ == Farewell::kNone; }
+  bool left_clean() const {
+    return pending_call_ == PendingCall::kNone && termination_ == Termination::kNone;
+  }
   _LIBSSH2_CHANNEL* channel() { return channel_; }  // freed with the session, or by who keeps that
 
  private:
   enum class Task { kOpenChannel, kTerminal, kStart, kPump };  // in this order
   // The call that left a packet half sent; it must be repeated before any other.
-  enum class Half { kNone, kWrite, kEof, kReadOut, kReadErr, kResize, kFarewell };
-  enum class Farewell { kNone, kOpenChannel, kStart, kWait, kOver };
+  enum class PendingCall { kNone, kWrite, kEof, kReadOut, kReadErr, kResize, kTermination };
+  enum class Termination { kNone, kOpenChannel, kStart, kWait, kOver };
 
   Event OpenChannel();
   Event AskForTerminal();
   Event Start();
   Event Pump();
   // These are false when the step is over: broken_, or a packet is half sent.
-  bool FinishHalf();
+  bool RepeatPendingCall();
   bool Drain();
   bool Read(Stream stream, std::size_t& got);
   bool InputEnded() const;
@@ -99,9 +101,9 @@ class RemoteCommand {
   bool Write();
   bool SendEof();
   bool SendSize();
-  bool StepFarewell();
-  bool HearFarewell();
-  void Waits(Half half);
+  bool StepTermination();
+  bool ReadTermination();
+  void Waits(PendingCall pending_call);
 
   Session& session_;
   const Job& what_;
@@ -110,12 +112,12 @@ class RemoteCommand {
   const TerminalRequest* const terminal_;
   std::optional<WindowSize> new_size_;
   _LIBSSH2_CHANNEL* channel_ = nullptr;
-  _LIBSSH2_CHANNEL* farewell_channel_ = nullptr;
+  _LIBSSH2_CHANNEL* termination_channel_ = nullptr;
   Task task_ = Task::kOpenChannel;
-  Half half_ = Half::kNone;
-  Farewell farewell_ = Farewell::kNone;
-  std::string farewell_text_;
-  bool farewell_spoke_ = false;
+  PendingCall pending_call_ = PendingCall::kNone;
+  Termination termination_ = Termination::kNone;
+  std::string termination_command_;
+  bool termination_began_ = false;
   std::optional<bool> has_ended_;
   bool closed_ = false;  // the command's channel, by the worker
   bool broken_ = false;

@@ -205,7 +205,8 @@ Verdict Session::verdict() const {
                           : trouble_ == Trouble::kHostKey ? Outcome::kHostKeyChanged
                                                           : Outcome::kUnreachable;
   // A key just published may not have reached the guest.
-  const bool may_pass = refused || trouble_ == Trouble::kConnection || trouble_ == Trouble::kNoRoom;
+  const bool may_pass =
+      refused || trouble_ == Trouble::kConnection || trouble_ == Trouble::kOutOfResources;
   return {outcome, cause_, may_pass};
 }
 
@@ -213,7 +214,7 @@ bool Session::ConnectThroughProgram() {
   auto started = Bridge::Start(worker_.through);
   if (!started) {
     const bool none = started.error().code == ErrorCode::kNotFound;
-    Fail(none ? Trouble::kNoRoute : Trouble::kNoRoom,
+    Fail(none ? Trouble::kNoRoute : Trouble::kOutOfResources,
          CauseAt(worker_, Cause::Code::kNoProgram, started.error().message));
     return false;
   }
@@ -225,8 +226,8 @@ bool Session::ConnectThroughProgram() {
 
 bool Session::Connect() {
   int error = 0;
-  if (!worker_.no_way.empty()) {
-    Fail(Trouble::kNoRoute, CauseAt(worker_, Cause::Code::kNoRoute, worker_.no_way));
+  if (!worker_.no_route.empty()) {
+    Fail(Trouble::kNoRoute, CauseAt(worker_, Cause::Code::kNoRoute, worker_.no_route));
     return false;
   }
   if (!worker_.through.empty()) return ConnectThroughProgram();
@@ -240,7 +241,7 @@ bool Session::Connect() {
         message +=
             fmt::format(" (this process may have {}; `ulimit -n` raises that)", limit.rlim_cur);
       }
-      Fail(Trouble::kNoRoom, OtherCause(std::move(message)));
+      Fail(Trouble::kOutOfResources, OtherCause(std::move(message)));
       return false;
     }
     TuneSocket(fd_);
@@ -266,7 +267,7 @@ bool Session::Connect() {
 bool Session::Prepare() {
   session_ = hooks_.Open(fd_);
   if (session_ == nullptr) {
-    Fail(Trouble::kNoRoom, OtherCause("libssh2 has no memory for a session"));
+    Fail(Trouble::kOutOfResources, OtherCause("libssh2 has no memory for a session"));
     return false;
   }
   Prefer(session_, LIBSSH2_METHOD_KEX, kKeyExchanges);

@@ -65,12 +65,12 @@ class Session {
   // Takes a signature to make, and calls Advance once it is made.
   using SignElsewhere = std::function<void(std::shared_ptr<SlowSignature>)>;
   enum class Trouble {
-    kConnection,   // no TCP connection, or it broke, or no key exchange
-    kAuth,         // none of the keys was accepted
-    kHostKey,      // the pinned key is not the one shown
-    kUnknownHost,  // nothing is pinned, and trust on first use is off
-    kNoRoom,       // this machine has no socket or no memory left
-    kNoRoute,      // the program that leads there cannot, none is known, or no key fits the server
+    kConnection,      // no TCP connection, or it broke, or no key exchange
+    kAuth,            // none of the keys was accepted
+    kHostKey,         // the pinned key is not the one shown
+    kUnknownHost,     // nothing is pinned, and trust on first use is off
+    kOutOfResources,  // this machine has no socket or no memory left
+    kNoRoute,  // the program that leads there cannot, none is known, or no key fits the server
   };
 
   // Without `sign_elsewhere` every signature is made in Advance.

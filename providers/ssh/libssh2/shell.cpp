@@ -23,12 +23,12 @@ constexpr int kTerminalStallMs = 1'000;
 constexpr std::size_t kWriteAtOnce = 4096;
 
 // Bytes on their way to a local stream.
-struct Outlet {
+struct OutputFilter {
   int fd;
   std::string pending;
   bool unheard = false;  // its reader went away
 
-  bool HasRoom() const { return pending.size() < kMaxPending; }
+  bool HasCapacity() const { return pending.size() < kMaxPending; }
   void Flush() {  // after poll said writable
     const ssize_t size = write(fd, pending.data(), std::min(pending.size(), kWriteAtOnce));
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -60,7 +60,7 @@ class Shell final : public OutputSink, public InputFeed {
   void OnData(std::size_t, Stream stream, std::string_view bytes) override {
     (stream == Stream::kOut ? out_ : err_).pending += bytes;
   }
-  bool Full(std::size_t) override { return !out_.HasRoom() || !err_.HasRoom(); }
+  bool Full(std::size_t) override { return !out_.HasCapacity() || !err_.HasCapacity(); }
   std::size_t Read(std::uint64_t offset, char* bytes, std::size_t size) override {
     input_.erase(0, offset - std::exchange(input_begin_, offset));
     return input_.copy(bytes, size);
@@ -85,8 +85,8 @@ class Shell final : public OutputSink, public InputFeed {
   std::string input_;  // from input_begin_ on
   std::uint64_t input_begin_ = 0;
   bool input_ended_ = false;
-  Outlet out_;
-  Outlet err_;
+  OutputFilter out_;
+  OutputFilter err_;
 };
 
 void Shell::ReadInput() {
@@ -124,7 +124,7 @@ void Shell::Wait() {
 
 // What the remote side said last is shown as long as somebody takes it.
 void Shell::FlushAll() {
-  for (Outlet* outlet : {&out_, &err_}) {
+  for (OutputFilter* outlet : {&out_, &err_}) {
     while (!outlet->pending.empty() && !stop_.stop_requested()) {
       pollfd fds[] = {{outlet->fd, POLLOUT, 0}, {wakeup_.fd(), POLLIN, 0}};
       if (poll(fds, 2, 5 * kTerminalStallMs) <= 0) break;

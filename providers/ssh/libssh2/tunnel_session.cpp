@@ -75,7 +75,7 @@ class TunnelSession {
   void Close(Local& local);
   void Add(const TunnelClient& client);
   void Wait(bool look_only);
-  bool Interrupted() const { return dropped_ || half_ != Call::kNone; }
+  bool Interrupted() const { return dropped_ || pending_call_ != Call::kNone; }
 
   Session& session_;
   const TunnelListeners& listeners_;
@@ -88,8 +88,8 @@ class TunnelSession {
   _LIBSSH2_CHANNEL* anchor_ = nullptr;
   Local* opening_ = nullptr;  // libssh2 opens one channel at a time
   // The call that left a packet half sent; it must be repeated before any other.
-  Call half_ = Call::kNone;
-  Local* half_local_ = nullptr;  // null: the anchor
+  Call pending_call_ = Call::kNone;
+  Local* pending_local_ = nullptr;  // null: the anchor
   bool progress_ = false;
   bool dropped_ = false;
   bool out_of_files_ = false;
@@ -159,8 +159,8 @@ std::string TunnelSession::Run(const std::stop_token& stop) {
 
 void TunnelSession::Waits(Local* local, Call call) {
   if ((session_.WaitsFor() & POLLOUT) == 0) return;
-  half_ = call;
-  half_local_ = local;
+  pending_call_ = call;
+  pending_local_ = local;
 }
 
 bool TunnelSession::OpenAnchor() {
@@ -186,11 +186,11 @@ void TunnelSession::ReadAnchor() {
 // One pass over everything that can be done without waiting; true when another pass may do more.
 bool TunnelSession::Pump() {
   progress_ = false;
-  if (half_ != Call::kNone && half_local_ != nullptr) {
-    Do(*half_local_, std::exchange(half_, Call::kNone));
+  if (pending_call_ != Call::kNone && pending_local_ != nullptr) {
+    Do(*pending_local_, std::exchange(pending_call_, Call::kNone));
     if (Interrupted()) return false;
   }
-  half_ = Call::kNone;
+  pending_call_ = Call::kNone;
   if (!OpenAnchor()) return false;
   ReadAnchor();
   for (const auto& local : locals_) {
@@ -372,15 +372,16 @@ void TunnelSession::WriteLocal(Local& local) {
 }
 
 void TunnelSession::Wait(bool look_only) {
-  const bool half = half_ != Call::kNone;
+  const bool pending_call = pending_call_ != Call::kNone;
   const bool accepting = locals_.size() < kMaxTunnelClients && !out_of_files_;
   const int patience = look_only ? 0 : out_of_files_ ? kOutOfFilesMs : kTunnelStallMs;
   out_of_files_ = false;
   // A negative descriptor is skipped: nothing, not even a hang-up, is wanted from it now.
   std::vector<pollfd> fds;
   fds.push_back({wakeup_.fd(), POLLIN, 0});
-  fds.push_back({session_.fd(),
-                 static_cast<short>(half || anchor_ == nullptr ? session_.WaitsFor() : POLLIN), 0});
+  fds.push_back(
+      {session_.fd(),
+       static_cast<short>(pending_call || anchor_ == nullptr ? session_.WaitsFor() : POLLIN), 0});
   for (const auto& listener : listeners_.all()) {
     fds.push_back({accepting ? listener.fd : -1, POLLIN, 0});
   }

@@ -81,8 +81,8 @@ Masters::Opened Masters::Open(const WorkerAccess& worker, const Limits& limits,
   const auto failed = [](const Error& error) {
     return Opened{{}, {Outcome::kUnreachable, OtherCause(error.message), false}, false, {}};
   };
-  if (!worker.no_way.empty()) {
-    Cause why = CauseAt(worker, Cause::Code::kNoRoute, worker.no_way);
+  if (!worker.no_route.empty()) {
+    Cause why = CauseAt(worker, Cause::Code::kNoRoute, worker.no_route);
     return Opened{{}, {Outcome::kUnreachable, std::move(why), false}, false, {}};
   }
   const auto folder = Folder();

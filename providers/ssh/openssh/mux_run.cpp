@@ -24,7 +24,7 @@ using Time = Clock::SteadyTime;
 constexpr milliseconds kMuxLastWords{1'000};  // for what is left in the pipes
 // For a worker to take over what it has to end, when nobody waits for that end.
 constexpr milliseconds kMuxHandOver{1'000};
-// How often it is looked whether time is over, and whether nobody waits for a farewell any more.
+// How often the time limit is checked, and whether anybody still waits for the termination.
 constexpr milliseconds kPace{1'000};
 constexpr milliseconds kAbandonPace{100};
 constexpr std::size_t kMuxChunk = std::size_t{32} * 1024;
@@ -50,9 +50,9 @@ class MuxRun {
   void FindInput();
   void Feed();
   void CheckTime();
-  void BeginFarewell(Outcome outcome, Cause cause);
-  void HearFarewell();
-  void FinishFarewell();
+  void BeginTermination(Outcome outcome, Cause cause);
+  void ReadTermination();
+  void FinishTermination();
   void Judge();
   void End(Outcome outcome, Cause cause);
 
@@ -64,9 +64,9 @@ class MuxRun {
   const Wakeup& news_;
   MuxRunObserver& observer_;
   std::unique_ptr<MuxSession> session_;
-  std::unique_ptr<MuxSession> farewell_;
-  bool saying_farewell_ = false;
-  bool farewell_spoke_ = false;  // it has found what it is to end, and goes on alone
+  std::unique_ptr<MuxSession> termination_;
+  bool terminating_ = false;
+  bool termination_began_ = false;  // it has found what it is to end, and goes on alone
   bool abandoned_ = false;
   std::optional<bool> has_ended_;  // what the worker reported of it
   bool done_ = false;
@@ -105,14 +105,14 @@ void MuxRun::Wait(std::array<pollfd, 8>& fds) {
           {full ? -1 : session_->out_fd(), POLLIN, 0},
           {full ? -1 : session_->err_fd(), POLLIN, 0},
           {input_.empty() ? -1 : session_->in_fd(), POLLOUT, 0},
-          {saying_farewell_ ? -1 : stop_fd_, POLLIN, 0},
+          {terminating_ ? -1 : stop_fd_, POLLIN, 0},
           {news_.fd(), POLLIN, 0},
-          {farewell_ ? farewell_->control_fd() : -1, POLLIN, 0},
-          {farewell_ && !farewell_spoke_ ? farewell_->out_fd() : -1, POLLIN, 0}}};
-  const milliseconds longest = saying_farewell_ ? kAbandonPace : kPace;
+          {termination_ ? termination_->control_fd() : -1, POLLIN, 0},
+          {termination_ && !termination_began_ ? termination_->out_fd() : -1, POLLIN, 0}}};
+  const milliseconds longest = terminating_ ? kAbandonPace : kPace;
   const auto now = clock_.Steady();
   // What is still to be read waits for the observer.
-  if (full && session_->over() && !saying_farewell_) deadline_ = now + kMuxLastWords;
+  if (full && session_->over() && !terminating_) deadline_ = now + kMuxLastWords;
   const milliseconds left =
       deadline_ <= now ? milliseconds(0)
                        : std::min(longest, std::chrono::ceil<milliseconds>(deadline_ - now));
@@ -136,16 +136,17 @@ void MuxRun::Step() {
     news_.Silence();
     if (input_.empty() && session_->in_fd() >= 0) FindInput();
   }
-  if (fds[4].revents != 0) BeginFarewell(Outcome::kCancelled, CancelledCause(Farewell::kNone));
-  farewell_spoke_ = farewell_spoke_ || fds[7].revents != 0;
-  if (fds[6].revents != 0) HearFarewell();
+  if (fds[4].revents != 0)
+    BeginTermination(Outcome::kCancelled, CancelledCause(Termination::kNone));
+  termination_began_ = termination_began_ || fds[7].revents != 0;
+  if (fds[6].revents != 0) ReadTermination();
   if (done_) return;
   if (session_->refusal()) {
     ending_.sent = false;
     End(Outcome::kUnreachable, CauseAt(job_.worker, Cause::Code::kNoChannel, *session_->refusal()));
   } else if (session_->over() && session_->out_fd() < 0 && session_->err_fd() < 0) {
     Judge();
-  } else if (session_->over() && fds[0].revents != 0 && !saying_farewell_) {
+  } else if (session_->over() && fds[0].revents != 0 && !terminating_) {
     deadline_ = clock_.Steady() + kMuxLastWords;
   } else {
     CheckTime();
@@ -195,58 +196,60 @@ void MuxRun::FindInput() {
   input_read_ += input_.size();
 }
 
-void MuxRun::BeginFarewell(Outcome outcome, Cause cause) {
-  saying_farewell_ = true;
+void MuxRun::BeginTermination(Outcome outcome, Cause cause) {
+  terminating_ = true;
   ending_.result.End(outcome, std::move(cause));
   ending_.result.asked = true;
-  deadline_ = clock_.Steady() + limits_.farewell;
-  auto farewell = MuxSession::Start(
+  deadline_ = clock_.Steady() + limits_.termination;
+  auto termination = MuxSession::Start(
       socket_path_, job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.EndingNow(),
       true);
-  if (!farewell) return;
-  farewell_ = *std::move(farewell);
-  farewell_->CloseIn();
+  if (!termination) return;
+  termination_ = *std::move(termination);
+  termination_->CloseIn();
 }
 
-void MuxRun::HearFarewell() {
-  farewell_->ReadControl();
-  if (!farewell_->over()) return;
-  if (farewell_->exit_code()) has_ended_ = EndedByCode(*farewell_->exit_code());
-  farewell_.reset();
+void MuxRun::ReadTermination() {
+  termination_->ReadControl();
+  if (!termination_->over()) return;
+  if (termination_->exit_code()) has_ended_ = EndedByCode(*termination_->exit_code());
+  termination_.reset();
   deadline_ = clock_.Steady() + kMuxLastWords;
 }
 
-void MuxRun::FinishFarewell() {
+void MuxRun::FinishTermination() {
   ending_.result.ended = has_ended_.value_or(false);
   Cause cause = std::move(ending_.result.cause);
-  cause.farewell = FarewellOf(has_ended_);
+  cause.termination = TerminationOf(has_ended_);
   End(ending_.result.outcome, std::move(cause));
 }
 
 void MuxRun::CheckTime() {
   // Nobody waits: but for the worker to have taken over what it has to end.
-  if (saying_farewell_ && limits_.abandon.stop_requested() && !abandoned_) {
+  if (terminating_ && limits_.abandon.stop_requested() && !abandoned_) {
     abandoned_ = true;
     deadline_ = std::min(deadline_, clock_.Steady() + kMuxHandOver);
   }
-  const bool reported = job_.ending.empty() ? farewell_spoke_ : farewell_ && farewell_->opened();
-  const bool left = abandoned_ && (!farewell_ || reported);
+  const bool reported =
+      job_.ending.empty() ? termination_began_ : termination_ && termination_->opened();
+  const bool left = abandoned_ && (!termination_ || reported);
   if (clock_.Steady() < deadline_ && !left) return;
-  if (saying_farewell_) {
-    FinishFarewell();
+  if (terminating_) {
+    FinishTermination();
   } else if (session_->over()) {
     Judge();
   } else if (!session_->opened()) {
     End(Outcome::kLost, LateAt(job_.worker, Cause::Code::kNoReply, limits_.auth));
   } else {
-    BeginFarewell(Outcome::kTimedOut, LateAt(job_.worker, Cause::Code::kTooLong, limits_.command));
+    BeginTermination(Outcome::kTimedOut,
+                     LateAt(job_.worker, Cause::Code::kTooLong, limits_.command));
   }
 }
 
 void MuxRun::Judge() {
-  if (saying_farewell_) {
+  if (terminating_) {
     // What it has left behind is still being ended.
-    if (!farewell_) return FinishFarewell();
+    if (!termination_) return FinishTermination();
     CheckTime();
     return;
   }

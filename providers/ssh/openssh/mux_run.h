@@ -1,5 +1,5 @@
 // One command over a connection that ssh holds, from its start to its end: output, input, time
-// limit, and the farewell when it is to end early. Waits; to be called on a thread of its own.
+// limit, and the termination when it is to end early. Waits; to be called on a thread of its own.
 // Knows nothing of how the connection came about, and never tries again.
 //
 // Why not `ssh -S SOCKET`, a process for each command: measured with OpenSSH 9.2 on two loaded

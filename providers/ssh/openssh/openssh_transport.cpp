@@ -46,7 +46,7 @@ class OpenSshRun {
         clock_(clock),
         start_(clock.Steady()),
         stop_(stop),
-        outbox_(jobs.size(), Outbox::Sizes(), [this] { OnRoom(); }),
+        outbox_(jobs.size(), Outbox::Sizes(), [this] { OnCapacity(); }),
         phases_(jobs.size(), Phase::kWaiting),
         logging_in_(std::clamp(limits.max_handshakes, 1, kMostLoggingIn)),
         bells_(std::min(jobs.size(), static_cast<std::size_t>(limits_.max_open))),
@@ -74,8 +74,8 @@ class OpenSshRun {
   void RingAll() {
     for (const Wakeup& bell : bells_) bell.Ring();
   }
-  void OnRoom() {
-    outbox_.TakeRoomy();
+  void OnCapacity() {
+    outbox_.TakeResumable();
     RingAll();
   }
 
@@ -108,7 +108,7 @@ WorkerResult OpenSshRun::Halted(std::size_t job) const {
   WorkerResult result;
   result.attempts = queue_.attempts(job);
   if (stop_.stop_requested()) {
-    result.End(Outcome::kCancelled, CancelledCause(Farewell::kBeforeSent));
+    result.End(Outcome::kCancelled, CancelledCause(Termination::kBeforeSent));
   } else {
     result.End(Outcome::kSkipped, queue_.SkippedCause());
   }
@@ -126,7 +126,7 @@ std::optional<std::size_t> OpenSshRun::Next() {
     const auto job = queue_.Next(IsHalted() ? Clock::SteadyTime::max() : now);
     if (job && IsHalted()) {
       EndLocked(*job, Halted(*job));
-    } else if (job && queue_.HasRoom()) {
+    } else if (job && queue_.HasCapacity()) {
       queue_.Begin(*job, now);
       return job;
     } else {
@@ -159,7 +159,7 @@ void OpenSshRun::TryAgain(std::size_t job, WorkerResult result, const Verdict& v
   const std::lock_guard lock(mutex_);
   if (IsHalted() && verdict.may_pass) return EndLocked(job, Halted(job));
   const bool refused = verdict.outcome == Outcome::kAuthRefused;
-  if (verdict.may_pass && !refused) queue_.window.Trouble(clock_.Steady());
+  if (verdict.may_pass && !refused) queue_.concurrency.Trouble(clock_.Steady());
   if (verdict.may_pass && queue_.Again(job, refused, clock_.Steady())) {
     outbox_.PutTrouble(job, verdict.cause);
     SetPhase(job, Phase::kRetrying);
@@ -194,7 +194,7 @@ std::optional<std::string> OpenSshRun::LogIn(std::size_t job, WorkerResult& resu
     return std::nullopt;
   }
   const std::lock_guard lock(mutex_);
-  queue_.window.Success();
+  queue_.concurrency.Success();
   return opened.socket_path;
 }
 

@@ -235,8 +235,8 @@ std::optional<HostKeyText> SshFolder::TakeLearnedKey(int number) const {
 WorkerResult RunShellByProgram(const WorkerAccess& worker, const std::string& command, bool tty,
                                const Environment& environment, const std::stop_token& stop) {
   constexpr int kNumber = 1;
-  if (!worker.no_way.empty()) {
-    return Unreachable(CauseAt(worker, Cause::Code::kNoRoute, worker.no_way));
+  if (!worker.no_route.empty()) {
+    return Unreachable(CauseAt(worker, Cause::Code::kNoRoute, worker.no_route));
   }
   const auto folder = SshFolder::Make(environment.Get("XDG_RUNTIME_DIR").value_or(""),
                                       environment.Get("HOME").value_or(""), "ssh");

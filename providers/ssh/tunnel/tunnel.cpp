@@ -14,14 +14,14 @@ namespace {
 using MaybeVerdict = std::optional<Verdict>;
 
 // Connects on a thread of its own, so that clients can be taken in meanwhile.
-MaybeVerdict ConnectBeside(TunnelWaitingRoom& room, const std::function<MaybeVerdict()>& connect) {
+MaybeVerdict ConnectBeside(PendingClients& pending, const std::function<MaybeVerdict()>& connect) {
   const Wakeup done;
   MaybeVerdict verdict;
   std::jthread thread([&] {
     verdict = connect();
     done.Ring();
   });
-  room.WaitFor(done);
+  pending.WaitFor(done);
   thread.join();
   return verdict;
 }
@@ -39,7 +39,7 @@ Result<void> RunTunnel(const WorkerAccess& worker, TunnelCarrier& carrier,
   }
   // It does not report which port it took, so free ones were chosen here, and used ones named.
   if (carrier.Listens()) listeners.Close();
-  TunnelWaitingRoom room(listeners, options.client_patience, clock);
+  PendingClients pending(listeners, options.client_patience, clock);
   WorkerAccess access = worker;  // with the host key learned, so that a later one must match it
   bool was_ready = false;
   std::string last_note;
@@ -64,7 +64,7 @@ Result<void> RunTunnel(const WorkerAccess& worker, TunnelCarrier& carrier,
     return was_ready && error.code == ErrorCode::kUnavailable;
   };
   while (!stop.stop_requested()) {
-    const MaybeVerdict verdict = ConnectBeside(room, [&]() -> MaybeVerdict {
+    const MaybeVerdict verdict = ConnectBeside(pending, [&]() -> MaybeVerdict {
       if (was_ready && !clock.SleepFor(kPause, stop))
         return Verdict{Outcome::kCancelled, {}, false};
       return carrier.Connect(access, options.limits, trouble, stop);
@@ -79,9 +79,9 @@ Result<void> RunTunnel(const WorkerAccess& worker, TunnelCarrier& carrier,
       access.host_keys = {*learned};
       observer.OnHostKey(*learned);
     }
-    std::vector<TunnelClient> clients = room.TakeAll();
+    std::vector<TunnelClient> clients = pending.TakeAll();
     const auto why = carrier.Carry(listeners, clients, observer, ready, stop);
-    room.Add(clients);
+    pending.Add(clients);
     if (stop.stop_requested()) break;
     if (!why && !comes_back(why.error())) return why.error();
     observer.OnNote(fmt::format("the connection to {} dropped ({}); connecting again",

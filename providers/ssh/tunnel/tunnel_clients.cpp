@@ -74,21 +74,21 @@ TunnelClient TunnelListeners::Accept(const Listener& listener, bool* out_of_file
   return {fd, listener.forward};
 }
 
-TunnelWaitingRoom::~TunnelWaitingRoom() {
+PendingClients::~PendingClients() {
   for (const Waiting& each : waiting_) close(each.client.fd);
 }
 
-void TunnelWaitingRoom::HangUp(std::size_t index) {
+void PendingClients::HangUp(std::size_t index) {
   close(waiting_[index].client.fd);
   waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
-void TunnelWaitingRoom::HangUpOnImpatient() {
+void PendingClients::HangUpOnImpatient() {
   // In the order of their coming, and all as patient.
   while (!waiting_.empty() && waiting_.front().until <= clock_.Steady()) HangUp(0);
 }
 
-void TunnelWaitingRoom::WaitFor(const Wakeup& bell) {
+void PendingClients::WaitFor(const Wakeup& bell) {
   std::vector<pollfd> fds;
   while (true) {
     HangUpOnImpatient();
@@ -125,13 +125,13 @@ void TunnelWaitingRoom::WaitFor(const Wakeup& bell) {
   }
 }
 
-void TunnelWaitingRoom::Add(const std::vector<TunnelClient>& clients) {
+void PendingClients::Add(const std::vector<TunnelClient>& clients) {
   for (const TunnelClient& client : clients) {
     waiting_.push_back({client, clock_.Steady() + patience_});
   }
 }
 
-std::vector<TunnelClient> TunnelWaitingRoom::TakeAll() {
+std::vector<TunnelClient> PendingClients::TakeAll() {
   HangUpOnImpatient();
   std::vector<TunnelClient> clients;
   for (Waiting& each : waiting_) clients.push_back(std::move(each.client));

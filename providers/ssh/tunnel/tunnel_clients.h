@@ -49,15 +49,14 @@ class TunnelListeners {
 };
 
 // Where clients wait while there is no session.
-class TunnelWaitingRoom {
+class PendingClients {
  public:
   // The listeners and the clock are lent. A client that has waited for `patience` is hung up on.
-  TunnelWaitingRoom(const TunnelListeners& listeners, std::chrono::milliseconds patience,
-                    Clock& clock)
+  PendingClients(const TunnelListeners& listeners, std::chrono::milliseconds patience, Clock& clock)
       : listeners_(listeners), patience_(patience), clock_(clock) {}
-  ~TunnelWaitingRoom();
-  TunnelWaitingRoom(const TunnelWaitingRoom&) = delete;
-  TunnelWaitingRoom& operator=(const TunnelWaitingRoom&) = delete;
+  ~PendingClients();
+  PendingClients(const PendingClients&) = delete;
+  PendingClients& operator=(const PendingClients&) = delete;
 
   // Takes clients in until the bell is rung.
   void WaitFor(const Wakeup& bell);

@@ -90,7 +90,7 @@ ExecOutcome Story() {
   for (std::size_t i = 200; i < 220; ++i) {
     results[i] = Trouble(Outcome::kSkipped, "not started: 5 workers failed before");
   }
-  results[230] = Trouble(Outcome::kCancelled, CancelledCause(ssh::Farewell::kStillAtIt));
+  results[230] = Trouble(Outcome::kCancelled, CancelledCause(ssh::Termination::kStillAtIt));
   return outcome;
 }
 
@@ -341,11 +341,11 @@ TEST_F(ExecProgressTest, TheLastOnesAreNotExpectedSoonerThanTheyHaveKeptEverybod
 
 class ExecDeskTest : public ::testing::Test {
  protected:
-  ExecDesk& Open(ExecDesk::Wishes wishes = {}) {
-    wishes.stops = {interrupt_.get_token(), leave_.get_token()};
-    desk_.emplace(streams_, clock_, std::move(wishes));
-    desk_->OnBegin(jobs_, unheard_);
-    return *desk_;
+  ExecDisplay& Open(ExecDisplay::Settings settings = {}) {
+    settings.stops = {interrupt_.get_token(), leave_.get_token()};
+    display_.emplace(streams_, clock_, std::move(settings));
+    display_->OnBegin(jobs_, unheard_);
+    return *display_;
   }
 
   std::ostringstream out_;
@@ -356,28 +356,28 @@ class ExecDeskTest : public ::testing::Test {
   std::stop_source unheard_;
   std::stop_source interrupt_;
   std::stop_source leave_;
-  std::optional<ExecDesk> desk_;
+  std::optional<ExecDisplay> display_;
 };
 
 TEST_F(ExecDeskTest, LinesBearTheirWorkersName) {
-  ExecDesk& desk = Open();
-  desk.OnLine(0, Stream::kOut, "hello");
-  desk.OnLine(1, Stream::kErr, "\x1b[31moops");
-  desk.OnLine(2, Stream::kOut, "");
-  desk.OnEnd();
+  ExecDisplay& display = Open();
+  display.OnLine(0, Stream::kOut, "hello");
+  display.OnLine(1, Stream::kErr, "\x1b[31moops");
+  display.OnLine(2, Stream::kOut, "");
+  display.OnEnd();
   EXPECT_EQ(out_.str(), "research/0 | hello\nresearch/2 | \n");
   EXPECT_EQ(err_.str(), "research/1 | \\x1b[31moops\n");
 }
 
 TEST_F(ExecDeskTest, ShowsTheWatchedWorkersAloneAndWhenALineCame) {
-  ExecDesk::Wishes wishes;
-  wishes.timestamps = true;
-  wishes.only = std::set<int>{1};
-  ExecDesk& desk = Open(std::move(wishes));
-  desk.OnLine(0, Stream::kOut, "hello");
-  desk.OnLine(1, Stream::kOut, "hello");
-  desk.OnLine(1, Stream::kErr, "oops");
-  desk.OnEnd();
+  ExecDisplay::Settings settings;
+  settings.timestamps = true;
+  settings.only = std::set<int>{1};
+  ExecDisplay& display = Open(std::move(settings));
+  display.OnLine(0, Stream::kOut, "hello");
+  display.OnLine(1, Stream::kOut, "hello");
+  display.OnLine(1, Stream::kErr, "oops");
+  display.OnEnd();
   const std::string now = FormatTimestamp(clock_.Now());
   EXPECT_EQ(out_.str(), "research/1 | " + now + " hello\n");
   EXPECT_EQ(err_.str(), "research/1 | " + now + " oops\n");
@@ -385,52 +385,52 @@ TEST_F(ExecDeskTest, ShowsTheWatchedWorkersAloneAndWhenALineCame) {
 
 // What is not watched is not left out either.
 TEST_F(ExecDeskTest, KeepsTheLastWordsOfWhoIsNotWatched) {
-  ExecDesk::Wishes wishes;
-  wishes.only = {{0}};
-  ExecDesk& desk = Open(std::move(wishes));
-  desk.OnLine(0, Stream::kErr, "seen");
-  desk.OnLine(1, Stream::kOut, "a step");
-  for (int i = 0; i < 12; ++i) desk.OnLine(1, Stream::kErr, "line " + std::to_string(i));
-  desk.OnEnd();
+  ExecDisplay::Settings settings;
+  settings.only = {{0}};
+  ExecDisplay& display = Open(std::move(settings));
+  display.OnLine(0, Stream::kErr, "seen");
+  display.OnLine(1, Stream::kOut, "a step");
+  for (int i = 0; i < 12; ++i) display.OnLine(1, Stream::kErr, "line " + std::to_string(i));
+  display.OnEnd();
   EXPECT_EQ(err_.str(), "research/0 | seen\n");
-  const auto last = desk.LastUnseen(1);
+  const auto last = display.LastUnseen(1);
   ASSERT_EQ(last.size(), 10U);
   EXPECT_EQ(last.front(), "line 2");
   EXPECT_EQ(last.back(), "line 11");
-  EXPECT_TRUE(desk.LastUnseen(0).empty());
+  EXPECT_TRUE(display.LastUnseen(0).empty());
 }
 
 TEST_F(ExecDeskTest, AfterCtrlCNobodyMissesWhatIsNotWatched) {
-  ExecDesk::Wishes wishes;
-  wishes.only = std::set<int>{1};
-  ExecDesk& desk = Open(std::move(wishes));
+  ExecDisplay::Settings settings;
+  settings.only = std::set<int>{1};
+  ExecDisplay& display = Open(std::move(settings));
   interrupt_.request_stop();
-  desk.Tick();
-  desk.OnLine(0, Stream::kOut, "work");
+  display.Tick();
+  display.OnLine(0, Stream::kOut, "work");
   WorkerResult result = Trouble(Outcome::kCancelled, "cancelled");
   result.bytes_out = 5;
-  desk.OnResult(0, result);
-  desk.OnEnd();
+  display.OnResult(0, result);
+  display.OnEnd();
   EXPECT_THAT(err_.str(), Not(HasSubstr("Left out")));
 }
 
 TEST_F(ExecDeskTest, ControlCharactersAreVisible) {
-  ExecDesk& desk = Open();
-  desk.OnLine(0, Stream::kOut, "\x1b[2Jgone\r");
-  desk.OnEnd();
+  ExecDisplay& display = Open();
+  display.OnLine(0, Stream::kOut, "\x1b[2Jgone\r");
+  display.OnEnd();
   EXPECT_EQ(out_.str(), "research/0 | \\x1b[2Jgone\n");
 }
 
 TEST_F(ExecDeskTest, ProgressStandsBelowTheLinesAndIsNeverInStandardOutput) {
   streams_.err_is_terminal = true;
-  ExecDesk& desk = Open();
-  desk.Tick();
+  ExecDisplay& display = Open();
+  display.Tick();
   EXPECT_EQ(err_.str(), "") << "what ends at once needs none";
   clock_.Advance(seconds(1));
-  desk.Tick();
+  display.Tick();
   EXPECT_THAT(err_.str(), HasSubstr("research: 0/3 ok, 3 waiting; 1s"));
-  desk.OnLine(0, Stream::kOut, "hello");
-  desk.OnEnd();
+  display.OnLine(0, Stream::kOut, "hello");
+  display.OnEnd();
   EXPECT_EQ(out_.str(), "research/0 | hello\n");
   EXPECT_THAT(err_.str(), ::testing::EndsWith("\x1b[1A\x1b[2K\r")) << "it is gone at the end";
 }
@@ -438,23 +438,23 @@ TEST_F(ExecDeskTest, ProgressStandsBelowTheLinesAndIsNeverInStandardOutput) {
 TEST_F(ExecDeskTest, OnOneTerminalLinesTakeThePlaceOfTheProgress) {
   Streams one{err_, err_};
   one.out_is_terminal = one.err_is_terminal = true;
-  ExecDesk desk(one, clock_, {});
-  desk.OnBegin(jobs_, unheard_);
+  ExecDisplay display(one, clock_, {});
+  display.OnBegin(jobs_, unheard_);
   clock_.Advance(seconds(1));
-  desk.Tick();
-  desk.OnLine(0, Stream::kOut, "hello");
-  desk.Tick();
+  display.Tick();
+  display.OnLine(0, Stream::kOut, "hello");
+  display.Tick();
   EXPECT_THAT(err_.str(), HasSubstr("; 1s\n\x1b[1A\x1b[2K\rresearch/0 | hello\n⠋ research: 0/3"));
-  desk.OnEnd();
+  display.OnEnd();
 }
 
 TEST_F(ExecDeskTest, ALogHearsOfALongRunNowAndThen) {
-  ExecDesk& desk = Open();
+  ExecDisplay& display = Open();
   for (int i = 0; i < 450; ++i) {
     clock_.Advance(milliseconds(100));
-    desk.Tick();
+    display.Tick();
   }
-  desk.OnEnd();
+  display.OnEnd();
   EXPECT_EQ(err_.str(),
             "research: 0/3 ok, 3 waiting [20s elapsed]\n"
             "research: 0/3 ok, 3 waiting [40s elapsed]\n");
@@ -462,76 +462,76 @@ TEST_F(ExecDeskTest, ALogHearsOfALongRunNowAndThen) {
 
 // Whoever waits before a log hears at once why, and of the same cause no second time at once.
 TEST_F(ExecDeskTest, ALogTellsACauseOfWaitingOnce) {
-  ExecDesk& desk = Open();
+  ExecDisplay& display = Open();
   for (std::size_t i = 0; i < 3; ++i) {
-    desk.OnPhase(i, Phase::kConnecting);
-    desk.OnTryAgain(i, Refused());
-    desk.OnPhase(i, Phase::kRetrying);
+    display.OnPhase(i, Phase::kConnecting);
+    display.OnTryAgain(i, Refused());
+    display.OnPhase(i, Phase::kRetrying);
   }
   for (int i = 0; i < 150; ++i) {
     clock_.Advance(milliseconds(100));
-    desk.Tick();
-    if (i == 60) desk.OnTryAgain(2, ssh::OtherCause("other"));
-    if (i == 70) desk.OnTryAgain(1, ssh::OtherCause("other"));
-    if (i == 80) desk.OnTryAgain(1, Refused());
+    display.Tick();
+    if (i == 60) display.OnTryAgain(2, ssh::OtherCause("other"));
+    if (i == 70) display.OnTryAgain(1, ssh::OtherCause("other"));
+    if (i == 80) display.OnTryAgain(1, Refused());
   }
-  desk.OnEnd();
+  display.OnEnd();
   EXPECT_EQ(err_.str(),
             "research: 0/3 ok, 3 retrying: connection refused [3s elapsed]\n"
             "research: 0/3 ok, 3 retrying: other [7s elapsed]\n");
 }
 
 TEST_F(ExecDeskTest, EventsAreWholeLinesOfJson) {
-  ExecDesk::Wishes wishes;
+  ExecDisplay::Settings settings;
   streams_.json = true;
-  ExecDesk& desk = Open(std::move(wishes));
-  desk.OnTryAgain(0, Refused());
-  desk.OnPhase(0, Phase::kRetrying);
-  desk.OnPhase(0, Phase::kRunning);
-  desk.OnLine(0, Stream::kErr, "caf\xC3\xA9 \xff");
+  ExecDisplay& display = Open(std::move(settings));
+  display.OnTryAgain(0, Refused());
+  display.OnPhase(0, Phase::kRetrying);
+  display.OnPhase(0, Phase::kRunning);
+  display.OnLine(0, Stream::kErr, "caf\xC3\xA9 \xff");
   WorkerResult result = Exit(255);
   result.waited = milliseconds(120);
   result.ran = milliseconds(30);
   result.bytes_err = 7;
-  desk.OnResult(0, result);
-  desk.OnPhase(0, Phase::kDone);
-  desk.OnResult(1, Trouble(Outcome::kLost, "reset"));
+  display.OnResult(0, result);
+  display.OnPhase(0, Phase::kDone);
+  display.OnResult(1, Trouble(Outcome::kLost, "reset"));
   clock_.Advance(seconds(60));
-  desk.Tick();
-  desk.OnEnd();
+  display.Tick();
+  display.OnEnd();
   ExpectGolden("cmd/exec/events.jsonl", out_.str());
   EXPECT_EQ(err_.str(), "");
 }
 
 TEST_F(ExecDeskTest, SaysOnceThatItWasInterrupted) {
-  ExecDesk& desk = Open();
+  ExecDisplay& display = Open();
   interrupt_.request_stop();
-  desk.Tick();
-  desk.Tick();
-  desk.OnEnd();
+  display.Tick();
+  display.Tick();
+  display.OnEnd();
   EXPECT_EQ(err_.str(),
             "Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
             "once.\n");
 }
 
 TEST_F(ExecDeskTest, AfterCtrlCOnlyLastWordsAreShown) {
-  ExecDesk& desk = Open();
-  desk.OnLine(0, Stream::kOut, "work");
+  ExecDisplay& display = Open();
+  display.OnLine(0, Stream::kOut, "work");
   interrupt_.request_stop();
-  desk.OnLine(0, Stream::kOut, "saved");
+  display.OnLine(0, Stream::kOut, "saved");
   clock_.Advance(milliseconds(1'900));
-  desk.OnLine(1, Stream::kErr, "bye");
+  display.OnLine(1, Stream::kErr, "bye");
   clock_.Advance(milliseconds(100));
-  desk.OnLine(2, Stream::kOut, std::string(3'071, 'x'));
+  display.OnLine(2, Stream::kOut, std::string(3'071, 'x'));
   WorkerResult result = Trouble(Outcome::kCancelled, "cancelled");
   result.bytes_out = 11;
-  desk.OnResult(0, result);
+  display.OnResult(0, result);
   result.bytes_out = 0;
   result.bytes_err = 3;  // without a newline
-  desk.OnResult(1, result);
+  display.OnResult(1, result);
   result.bytes_out = 3'072;
-  desk.OnResult(2, result);
-  desk.OnEnd();
+  display.OnResult(2, result);
+  display.OnEnd();
   EXPECT_EQ(out_.str(), "research/0 | work\nresearch/0 | saved\n");
   EXPECT_THAT(err_.str(), HasSubstr("Interrupted: "));
   EXPECT_THAT(err_.str(),
@@ -539,33 +539,33 @@ TEST_F(ExecDeskTest, AfterCtrlCOnlyLastWordsAreShown) {
 }
 
 TEST_F(ExecDeskTest, AfterTheSecondCtrlCNothingIsShown) {
-  ExecDesk& desk = Open();
+  ExecDisplay& display = Open();
   interrupt_.request_stop();
   leave_.request_stop();
-  desk.OnLine(0, Stream::kOut, "saved");
-  desk.OnEnd();
+  display.OnLine(0, Stream::kOut, "saved");
+  display.OnEnd();
   EXPECT_EQ(out_.str(), "");
 }
 
 TEST_F(ExecDeskTest, WhatWasAllShownIsNotCalledLeftOut) {
-  ExecDesk& desk = Open();
-  desk.OnLine(0, Stream::kOut, "work");
+  ExecDisplay& display = Open();
+  display.OnLine(0, Stream::kOut, "work");
   interrupt_.request_stop();
-  desk.Tick();
+  display.Tick();
   WorkerResult result = Trouble(Outcome::kCancelled, "cancelled");
   result.bytes_out = 5;
-  desk.OnResult(0, result);
-  desk.OnEnd();
+  display.OnResult(0, result);
+  display.OnEnd();
   EXPECT_THAT(err_.str(), Not(HasSubstr("Left out")));
 }
 
 TEST_F(ExecDeskTest, EndsTheRunWhenNobodyReads) {
-  ExecDesk& desk = Open();
-  desk.OnLine(0, Stream::kOut, "a");
-  desk.Tick();
+  ExecDisplay& display = Open();
+  display.OnLine(0, Stream::kOut, "a");
+  display.Tick();
   EXPECT_FALSE(unheard_.stop_requested());
   out_.setstate(std::ios::badbit);
-  desk.OnLine(0, Stream::kOut, "b");
+  display.OnLine(0, Stream::kOut, "b");
   EXPECT_TRUE(unheard_.stop_requested());
 }
 

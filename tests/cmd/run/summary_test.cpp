@@ -167,13 +167,13 @@ TEST(SignalOfTest, ReadsWhatAShellMakesOfASignal) {
 TEST(StartGateTest, HoldsItsLineBackUntilItIsOpened) {
   StartGate gate;
   char bytes[8];
-  int told = 0;
-  gate.Listen([&] { ++told; });
+  int reported = 0;
+  gate.Listen([&] { ++reported; });
   EXPECT_EQ(gate.Read(0, bytes, sizeof bytes), 0u);
   EXPECT_FALSE(gate.EndsAt(0));
   gate.Open();
   gate.CallOff();  // comes too late
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(reported, 1);
   ASSERT_EQ(gate.Read(0, bytes, sizeof bytes), 3u);
   EXPECT_EQ(std::string(bytes, 3), "go\n");
   EXPECT_EQ(gate.Read(1, bytes, 1), 1u);

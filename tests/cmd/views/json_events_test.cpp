@@ -8,15 +8,15 @@
 #include <string>
 
 #include "providers/base/json.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/golden.h"
 
 namespace podctl {
 namespace {
 
 using testing::ChangeOf;
-using testing::Desk;
 using testing::ExpectGolden;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -36,31 +36,31 @@ class JsonEventsTest : public ::testing::Test {
     return text;
   }
 
-  Desk desk_;
+  Harness harness_;
   std::ostringstream out_;
   std::ostringstream err_;
   Streams streams_{out_, err_};
 };
 
 TEST_F(JsonEventsTest, APlanAndItsApply) {
-  desk_.environment["TOKEN"] = "the-secret";
+  harness_.environment["TOKEN"] = "the-secret";
   const auto pods = [](const std::string& flag) {
-    return Desk::Pod("a", "    libtpuFlags: {f: " + flag +
-                              "}\n    metadata: {token: {env: TOKEN, sensitive: true}}\n");
+    return Harness::Pod("a", "    libtpuFlags: {f: " + flag +
+                                 "}\n    metadata: {token: {env: TOKEN, sensitive: true}}\n");
   };
-  desk_.Pods(pods("1") + Desk::Pod("b"));
-  desk_.ApplyAll();
-  desk_.environment["TOKEN"] = "the-next-secret";
-  desk_.Edit("b", [](Value& node) { node.Set("state", "PREEMPTED"); });
-  desk_.Pods(pods("2") + Desk::Pod("b"));
-  const Plan plan = desk_.MakePlan();
-  JsonEvents events(streams_, desk_.clock);
+  harness_.Pods(pods("1") + Harness::Pod("b"));
+  harness_.ApplyAll();
+  harness_.environment["TOKEN"] = "the-next-secret";
+  harness_.Edit("b", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  harness_.Pods(pods("2") + Harness::Pod("b"));
+  const Plan plan = harness_.MakePlan();
+  JsonEvents events(streams_, harness_.clock);
   events.ShowVersion();
-  events.ShowPlan(plan, desk_.Stored(), false);
+  events.ShowPlan(plan, harness_.Stored(), false);
   const Change& pod = ChangeOf(plan, "pod.a");
   const Change& restart = ChangeOf(plan, "bootstrap.a.tpu-runtime");
   events.OnStart(pod);
-  desk_.clock.Advance(std::chrono::seconds(12));
+  harness_.clock.Advance(std::chrono::seconds(12));
   events.OnProgress(pod, std::chrono::seconds(10), {});
   events.OnComplete(pod, std::chrono::seconds(12), "projects/p/locations/z/nodes/a");
   events.OnNote(Addr("pod.a"), "a remark");
@@ -82,24 +82,24 @@ TEST_F(JsonEventsTest, APlanAndItsApply) {
 }
 
 TEST_F(JsonEventsTest, NothingToDo) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
-  JsonEvents events(streams_, desk_.clock);
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
+  JsonEvents events(streams_, harness_.clock);
   events.ShowVersion();
-  events.ShowPlan(desk_.MakePlan(), desk_.Stored(), false);
+  events.ShowPlan(harness_.MakePlan(), harness_.Stored(), false);
   events.ShowSummary({}, "destroy");
   ExpectGolden("cmd/events/nothing.jsonl", Text());
 }
 
 TEST_F(JsonEventsTest, UnderAnErrorNothingToDoIsNotSaid) {
-  JsonEvents(streams_, desk_.clock).ShowPlan({}, {}, true);
+  JsonEvents(streams_, harness_.clock).ShowPlan({}, {}, true);
   EXPECT_EQ(Text(), "");
 }
 
 TEST_F(JsonEventsTest, NothingToDestroyIsSaidAsInTheText) {
   Plan plan;
   plan.mode = PlanMode::kDestroy;
-  JsonEvents(streams_, desk_.clock).ShowPlan(plan, {}, false);
+  JsonEvents(streams_, harness_.clock).ShowPlan(plan, {}, false);
   EXPECT_THAT(Text(), HasSubstr("\"No changes. No objects need to be destroyed.\""));
 }
 
@@ -107,11 +107,11 @@ TEST_F(JsonEventsTest, AnInterruptTellsWhatIsUnderWayAndIsNoError) {
   ExecuteResult result;
   result.interrupted = true;
   result.unfinished = {Addr("pod.a"), Addr("pod.b")};
-  JsonEvents(streams_, desk_.clock).ShowSummary(result, "apply");
+  JsonEvents(streams_, harness_.clock).ShowSummary(result, "apply");
   EXPECT_THAT(Text(), HasSubstr("Interrupted. Under way, and written down in the state: pod.a, "
                                 "pod.b. The next `podctl apply` takes it up."));
   EXPECT_THAT(Text(), HasSubstr("Apply incomplete. Resources: 0 added"));
-  JsonEvents(streams_, desk_.clock).ShowSummary(result, "destroy");
+  JsonEvents(streams_, harness_.clock).ShowSummary(result, "destroy");
   EXPECT_THAT(Text(), HasSubstr("pod.b. The next `podctl destroy` takes it up."));
 }
 
@@ -121,19 +121,19 @@ TEST_F(JsonEventsTest, WhatCouldNotBeSavedIsNotCalledWrittenDown) {
   result.save_error = MakeError(ErrorCode::kIo, "No space left on device");
   result.unsaved = true;
   result.unfinished = {Addr("pod.a")};
-  JsonEvents(streams_, desk_.clock).ShowSummary(result, "apply");
+  JsonEvents(streams_, harness_.clock).ShowSummary(result, "apply");
   EXPECT_THAT(Text(), HasSubstr("Not done: pod.a. Nothing was sent that the state, as it was last "
                                 "saved, does not tell of."));
   result.unfinished.clear();
   result.interrupted = true;
-  JsonEvents(streams_, desk_.clock).ShowSummary(result, "apply");
+  JsonEvents(streams_, harness_.clock).ShowSummary(result, "apply");
   EXPECT_THAT(Text(), HasSubstr("Interrupted."));
   EXPECT_THAT(Text(), Not(::testing::AnyOf(HasSubstr("written down in the state"),
                                            HasSubstr("The state is saved"))));
 }
 
 TEST_F(JsonEventsTest, AProblemInTheSpec) {
-  JsonEvents events(streams_, desk_.clock);
+  JsonEvents events(streams_, harness_.clock);
   events.ShowVersion();
   Diagnostic diagnostic;
   diagnostic.summary = "unknown key `runtimeVerson`";

@@ -7,7 +7,7 @@
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 #include "tests/support/kinds.h"
@@ -15,33 +15,33 @@
 namespace podctl {
 namespace {
 
-using testing::Desk;
 using testing::ExpectGolden;
+using testing::Harness;
 using ::testing::HasSubstr;
 using testing::KindNamed;
 using ::testing::Not;
 
 class MarkdownTest : public ::testing::Test {
  protected:
-  Desk desk_;
+  Harness harness_;
 };
 
 TEST_F(MarkdownTest, EveryKindOfChange) {
-  desk_.environment["TOKEN"] = "the-secret";
+  harness_.environment["TOKEN"] = "the-secret";
   const auto pods = [](const std::string& flag) {
-    return Desk::Pod("a", "    libtpuFlags: {f: " + flag +
-                              "}\n    metadata: {token: {env: TOKEN, sensitive: true}}\n"
-                              "    bootstrap: [{name: s, run: \"echo " +
-                              flag + "\\n- not a mark\"}]\n") +
-           Desk::Pod("b");
+    return Harness::Pod("a", "    libtpuFlags: {f: " + flag +
+                                 "}\n    metadata: {token: {env: TOKEN, sensitive: true}}\n"
+                                 "    bootstrap: [{name: s, run: \"echo " +
+                                 flag + "\\n- not a mark\"}]\n") +
+           Harness::Pod("b");
   };
-  desk_.Pods(pods("1") + Desk::Pod("gone"));
-  desk_.ApplyAll();
-  desk_.environment["TOKEN"] = "the-next-secret";
-  desk_.Edit("b", [](Value& node) { node.Set("state", "PREEMPTED"); });
-  desk_.Edit("a", [](Value& node) { node.SetPath("metadata.token", "by hand"); });
-  desk_.Pods(pods("2") + Desk::Pod("fresh"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(pods("1") + Harness::Pod("gone"));
+  harness_.ApplyAll();
+  harness_.environment["TOKEN"] = "the-next-secret";
+  harness_.Edit("b", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  harness_.Edit("a", [](Value& node) { node.SetPath("metadata.token", "by hand"); });
+  harness_.Pods(pods("2") + Harness::Pod("fresh"));
+  const Plan plan = harness_.MakePlan();
   Diagnostics diagnostics;
   diagnostics.Add({Severity::kWarning,
                    "the accelerator type `v9` is not known",
@@ -59,17 +59,17 @@ TEST_F(MarkdownTest, EveryKindOfChange) {
 TEST_F(MarkdownTest, WhatOneReadsForStandsAboveTheFold) {
   const auto pods = [](const std::string& flags, const std::string& script,
                        const std::string& type) {
-    return Desk::Pod("a", "    libtpuFlags: {" + flags +
-                              "}\n    metadata:\n      startup-script: |\n" + script) +
+    return Harness::Pod("a", "    libtpuFlags: {" + flags +
+                                 "}\n    metadata:\n      startup-script: |\n" + script) +
            "  b:\n    acceleratorType: " + type + "\n    runtimeVersion: r\n";
   };
   const std::string script =
       "        #!/bin/sh\n        cat <<END\n        - a list\n        + is no mark\n"
       "        END\n        echo ";
-  desk_.Pods(pods("x: true, y: 1", script + "one\n", "v3-8") + Desk::Pod("gone"));
-  desk_.ApplyAll();
-  desk_.Pods(pods("x: false, z: 3", script + "two\n", "v3-32") + Desk::Pod("fresh"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(pods("x: true, y: 1", script + "one\n", "v3-8") + Harness::Pod("gone"));
+  harness_.ApplyAll();
+  harness_.Pods(pods("x: false, z: 3", script + "two\n", "v3-32") + Harness::Pod("fresh"));
+  const Plan plan = harness_.MakePlan();
   const std::string text = MarkdownOf(&plan, {}, {});
   ExpectGolden("cmd/markdown/above_the_fold.md", text);
   const std::size_t fold = text.find("<details>");
@@ -80,15 +80,16 @@ TEST_F(MarkdownTest, WhatOneReadsForStandsAboveTheFold) {
 // Nobody has to unfold anything to decide.
 TEST_F(MarkdownTest, AnUpdateNamesAllThatChangesAndTextsFirst) {
   const auto pod = [](const std::string& value) {
-    return Desk::Pod("a", "    labels: {a: " + value + ", b: " + value + ", c: " + value +
-                              ", d: " + value + "}\n    description: " + std::string(80, value[0]) +
-                              "\n    metadata:\n      startup-script: |\n        echo " + value +
-                              "\n        echo end\n");
+    return Harness::Pod("a", "    labels: {a: " + value + ", b: " + value + ", c: " + value +
+                                 ", d: " + value +
+                                 "}\n    description: " + std::string(80, value[0]) +
+                                 "\n    metadata:\n      startup-script: |\n        echo " + value +
+                                 "\n        echo end\n");
   };
-  desk_.Pods(pod("x"));
-  desk_.ApplyAll();
-  desk_.Pods(pod("y"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(pod("x"));
+  harness_.ApplyAll();
+  harness_.Pods(pod("y"));
+  const Plan plan = harness_.MakePlan();
   const std::string text = MarkdownOf(&plan, {}, {});
   const std::string row = text.substr(text.find("| `~` | `pod.a`"));
   EXPECT_THAT(row, ::testing::StartsWith("| `~` | `pod.a` | update in-place | `~ "
@@ -102,7 +103,7 @@ TEST_F(MarkdownTest, AnUpdateNamesAllThatChangesAndTextsFirst) {
 TEST_F(MarkdownTest, EveryRowSaysWhy) {
   const auto reasons = [&] {
     std::vector<std::string> cells_of_why;
-    const Plan plan = desk_.MakePlan();
+    const Plan plan = harness_.MakePlan();
     for (const std::string& line : SplitLines(MarkdownOf(&plan, {}, {}))) {
       if (!line.starts_with("| `")) continue;
       const auto cells = Split(line, " | ");
@@ -111,28 +112,28 @@ TEST_F(MarkdownTest, EveryRowSaysWhy) {
     return cells_of_why;
   };
   using ::testing::ElementsAre;
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    bootstrap: [{name: s, run: echo}]\n"));
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b", "    bootstrap: [{name: s, run: echo}]\n"));
   EXPECT_THAT(reasons(), ElementsAre("it is new: not in the state yet |",
                                      "it is new: not in the state yet |", "the pod is new |"));
-  desk_.ApplyAll();
-  desk_.cloud.RemoveNode(Desk::Name("a"));
+  harness_.ApplyAll();
+  harness_.cloud.RemoveNode(Harness::Name("a"));
   EXPECT_THAT(reasons(), ElementsAre("its node is gone: deleted outside of podctl |"));
-  desk_.ApplyAll();
-  desk_.SpecText("project: p\nzone: europe-west4-a\nmoved: [{from: pod.a, to: pod.c}]\npods:\n" +
-                 Desk::Pod("c") + Desk::Pod("b", "    labels: {team: x}\n"));
+  harness_.ApplyAll();
+  harness_.SpecText("project: p\nzone: europe-west4-a\nmoved: [{from: pod.a, to: pod.c}]\npods:\n" +
+                    Harness::Pod("c") + Harness::Pod("b", "    labels: {team: x}\n"));
   EXPECT_THAT(reasons(), ::testing::UnorderedElementsAre("\\`moved\\` of the spec says so |",
                                                          "`+ labels.team = \"x\"` |"));
-  desk_.plan_options.mode = PlanMode::kDestroy;
+  harness_.plan_options.mode = PlanMode::kDestroy;
   EXPECT_THAT(reasons(), ElementsAre("a destroy was asked for |", "a destroy was asked for |"));
 }
 
 TEST_F(MarkdownTest, LongListsEndWithACount) {
   std::string pods;
-  for (int i = 0; i < 30; ++i) pods += Desk::Pod("p" + std::to_string(i));
-  desk_.Pods(pods);
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("other"));
-  const Plan plan = desk_.MakePlan();
+  for (int i = 0; i < 30; ++i) pods += Harness::Pod("p" + std::to_string(i));
+  harness_.Pods(pods);
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("other"));
+  const Plan plan = harness_.MakePlan();
   const std::string text = MarkdownOf(&plan, {}, {});
   EXPECT_THAT(text,
               HasSubstr("\n**⚠️ 30 destroyed**\n\n- `pod.p0 (node p0 in europe-west4-a)`: "
@@ -141,17 +142,17 @@ TEST_F(MarkdownTest, LongListsEndWithACount) {
 }
 
 TEST_F(MarkdownTest, APodThatMayOnlyHaveANewName) {
-  desk_.Pods(Desk::Pod("old"));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("fresh"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("old"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("fresh"));
+  const Plan plan = harness_.MakePlan();
   ExpectGolden("cmd/markdown/move_hint.md", MarkdownOf(&plan, {}, {}));
 }
 
 TEST_F(MarkdownTest, NoChanges) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
+  const Plan plan = harness_.MakePlan();
   ExpectGolden("cmd/markdown/no_changes.md", MarkdownOf(&plan, {}, {}));
 }
 
@@ -169,8 +170,8 @@ TEST_F(MarkdownTest, NoPlan) {
 }
 
 TEST_F(MarkdownTest, APlanThatMayNotBe) {
-  desk_.Pods(Desk::Pod("a"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("a"));
+  const Plan plan = harness_.MakePlan();
   Diagnostics diagnostics;
   diagnostics.Add({Severity::kError, "pod.b must not be destroyed", {}, "", "", "", ""});
   const std::string text = MarkdownOf(&plan, diagnostics, {});

@@ -9,7 +9,7 @@
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/change.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 #include "tests/support/kinds.h"
@@ -18,8 +18,8 @@ namespace podctl {
 namespace {
 
 using ::testing::AllOf;
-using testing::Desk;
 using testing::ExpectGolden;
+using testing::Harness;
 using ::testing::HasSubstr;
 using testing::KindNamed;
 using ::testing::Not;
@@ -27,20 +27,21 @@ using ::testing::Not;
 class PlanViewTest : public ::testing::Test {
  protected:
   static std::string Flags(const std::string& value) {
-    return Desk::Pod("research", "    libtpuFlags: {xla_jf_conv_full_precision: " + value + "}\n");
+    return Harness::Pod("research",
+                        "    libtpuFlags: {xla_jf_conv_full_precision: " + value + "}\n");
   }
   void Show(const std::string& golden, bool color = false) {
     PlanViewOptions options;
     options.color = color;
-    ExpectGolden("cmd/plan/" + golden, ShowPlan(desk_.MakePlan(), options));
+    ExpectGolden("cmd/plan/" + golden, ShowPlan(harness_.MakePlan(), options));
   }
 
-  Desk desk_;
+  Harness harness_;
 };
 
 TEST_F(PlanViewTest, Create) {
-  desk_.own_keys = {"alice:ssh-ed25519 AAAA alice"};
-  desk_.Pods(Flags("true") + R"(    labels: {team: vision}
+  harness_.own_keys = {"alice:ssh-ed25519 AAAA alice"};
+  harness_.Pods(Flags("true") + R"(    labels: {team: vision}
     networkConfig: {enableExternalIps: true}
     tags: [lab, tpu]
     bootstrap:
@@ -59,25 +60,25 @@ TEST_F(PlanViewTest, Create) {
 }
 
 TEST_F(PlanViewTest, ChangedFlags) {
-  desk_.Pods(Flags("true"));
-  desk_.ApplyAll();
-  desk_.Pods(Flags("false"));
+  harness_.Pods(Flags("true"));
+  harness_.ApplyAll();
+  harness_.Pods(Flags("false"));
   Show("flags.txt");
-  desk_.workers.Fail(2, "no");
-  desk_.workers.Fail(3, "no");
-  EXPECT_FALSE(desk_.Apply().ok());
+  harness_.workers.Fail(2, "no");
+  harness_.workers.Fail(3, "no");
+  EXPECT_FALSE(harness_.Apply().ok());
   Show("flags_rest.txt");
 }
 
 TEST_F(PlanViewTest, FlagsAreToldOneByOne) {
   const auto pod = [](const std::string& flags, const std::string& env) {
-    return Desk::Pod("research",
-                     "    libtpuFlags: {" + flags + "}\n    runtimeEnv: {" + env + "}\n");
+    return Harness::Pod("research",
+                        "    libtpuFlags: {" + flags + "}\n    runtimeEnv: {" + env + "}\n");
   };
-  desk_.Pods(pod("xla_x: true, xla_gone: 1, xla_kept: 7", "TPU_LOG: \"0\""));
+  harness_.Pods(pod("xla_x: true, xla_gone: 1, xla_kept: 7", "TPU_LOG: \"0\""));
   Show("flags_new.txt");
-  desk_.ApplyAll();
-  desk_.Pods(pod("xla_x: false, xla_kept: 7, xla_new: all", "TPU_LOG: \"1\""));
+  harness_.ApplyAll();
+  harness_.Pods(pod("xla_x: false, xla_kept: 7, xla_new: all", "TPU_LOG: \"1\""));
   Show("flags_apart.txt");
   Show("flags_apart_color.txt", true);
 }
@@ -85,12 +86,12 @@ TEST_F(PlanViewTest, FlagsAreToldOneByOne) {
 class HandWrittenFlagsTest : public PlanViewTest {
  protected:
   void SetUp() override {
-    desk_.Pods(Desk::Pod("research", "    libtpuFlags: {xla_x: true, xla_y: 2}\n"));
-    desk_.ApplyAll();
+    harness_.Pods(Harness::Pod("research", "    libtpuFlags: {xla_x: true, xla_y: 2}\n"));
+    harness_.ApplyAll();
   }
   void Write(const std::string& entry) {
-    desk_.Edit("research",
-               [&](Value& node) { node.SetPath("metadata.tensorflow-env-vars", entry); });
+    harness_.Edit("research",
+                  [&](Value& node) { node.SetPath("metadata.tensorflow-env-vars", entry); });
   }
 };
 
@@ -113,13 +114,13 @@ TEST_F(PlanViewTest, SensitiveFlagsAreShownNowhere) {
   const auto spec = [](const std::string& secret) {
     return "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: " + secret +
            "}}\npods:\n" +
-           Desk::Pod("a", "    libtpuFlags: {x: \"${var.t}\"}\n    runtimeEnv: {Y: \"1\"}\n");
+           Harness::Pod("a", "    libtpuFlags: {x: \"${var.t}\"}\n    runtimeEnv: {Y: \"1\"}\n");
   };
-  desk_.SpecText(spec("the-secret"));
-  desk_.ApplyAll();
-  desk_.SpecText(spec("the-next-secret"));
+  harness_.SpecText(spec("the-secret"));
+  harness_.ApplyAll();
+  harness_.SpecText(spec("the-next-secret"));
   Show("flags_sensitive.txt");
-  EXPECT_THAT(ShowPlan(desk_.MakePlan(), {}), Not(HasSubstr("secret\"")));
+  EXPECT_THAT(ShowPlan(harness_.MakePlan(), {}), Not(HasSubstr("secret\"")));
 }
 
 TEST_F(PlanViewTest, FlagsOfAnImageWithoutTheUnitSayWhoTakesThem) {
@@ -128,30 +129,30 @@ TEST_F(PlanViewTest, FlagsOfAnImageWithoutTheUnitSayWhoTakesThem) {
            "    libtpuFlags: {xla_jf_conv_full_precision: " +
            value + "}\n";
   };
-  desk_.Pods(pod("true"));
-  desk_.ApplyAll();
-  desk_.Pods(pod("false"));
+  harness_.Pods(pod("true"));
+  harness_.ApplyAll();
+  harness_.Pods(pod("false"));
   Show("flags_without_unit.txt");
 }
 
 TEST_F(PlanViewTest, ReplaceAndDelete) {
-  desk_.Pods(Flags("true") + "    labels: {team: vision}\n" + Desk::Pod("old"));
-  desk_.ApplyAll();
-  desk_.Pods(Flags("true") + "    labels: {team: speech}\n    cidrBlock: 10.1.0.0/29\n");
+  harness_.Pods(Flags("true") + "    labels: {team: vision}\n" + Harness::Pod("old"));
+  harness_.ApplyAll();
+  harness_.Pods(Flags("true") + "    labels: {team: speech}\n    cidrBlock: 10.1.0.0/29\n");
   Show("replace_delete.txt");
 }
 
 TEST_F(PlanViewTest, Drift) {
-  desk_.Pods(Desk::Pod("changed", "    labels: {team: vision}\n    tags: [a]\n") +
-             Desk::Pod("gone") + Desk::Pod("preempted") + Desk::Pod("sick"));
-  desk_.ApplyAll();
-  desk_.Edit("changed", [](Value& node) {
+  harness_.Pods(Harness::Pod("changed", "    labels: {team: vision}\n    tags: [a]\n") +
+                Harness::Pod("gone") + Harness::Pod("preempted") + Harness::Pod("sick"));
+  harness_.ApplyAll();
+  harness_.Edit("changed", [](Value& node) {
     node.SetPath("labels.team", "speech");
     node.Erase("tags");
   });
-  desk_.cloud.RemoveNode(Desk::Name("gone"));
-  desk_.Edit("preempted", [](Value& node) { node.Set("state", "PREEMPTED"); });
-  desk_.Edit("sick", [](Value& node) {
+  harness_.cloud.RemoveNode(Harness::Name("gone"));
+  harness_.Edit("preempted", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  harness_.Edit("sick", [](Value& node) {
     node.Set("health", "UNHEALTHY_MAINTENANCE");
     node.Set("healthDescription", "Maintenance is \x1b[31mnear\x1b[0m.");
   });
@@ -159,25 +160,25 @@ TEST_F(PlanViewTest, Drift) {
 }
 
 TEST_F(PlanViewTest, DriftThatNeedsNothing) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
-  desk_.Edit("a", [](Value& node) { node.Set("state", "REPAIRING"); });
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
+  harness_.Edit("a", [](Value& node) { node.Set("state", "REPAIRING"); });
   Show("drift_only.txt");
 }
 
 TEST_F(PlanViewTest, KnownAfterApplyAndSensitive) {
-  desk_.environment["TOKEN"] = "the-secret";
-  desk_.Pods(Desk::Pod("first") +
-             Desk::Pod("second",
-                       "    metadata:\n"
-                       "      peer: \"${pod.first.networkEndpoints[0].ipAddress}\"\n"
-                       "      token: {env: TOKEN, sensitive: true}\n"));
+  harness_.environment["TOKEN"] = "the-secret";
+  harness_.Pods(Harness::Pod("first") +
+                Harness::Pod("second",
+                             "    metadata:\n"
+                             "      peer: \"${pod.first.networkEndpoints[0].ipAddress}\"\n"
+                             "      token: {env: TOKEN, sensitive: true}\n"));
   Show("unknown_sensitive.txt");
-  EXPECT_THAT(ShowPlan(desk_.MakePlan(), {}), Not(HasSubstr("the-secret")));
-  desk_.ApplyAll();
-  desk_.environment["TOKEN"] = "the-next-secret";
+  EXPECT_THAT(ShowPlan(harness_.MakePlan(), {}), Not(HasSubstr("the-secret")));
+  harness_.ApplyAll();
+  harness_.environment["TOKEN"] = "the-next-secret";
   Show("sensitive_change.txt");
-  Plan plan = desk_.MakePlan();
+  Plan plan = harness_.MakePlan();
   for (AttributeChange& each : plan.changes.back().attributes) {
     if (each.sensitive) each.origin = "version 3 -> 4";
   }
@@ -185,28 +186,28 @@ TEST_F(PlanViewTest, KnownAfterApplyAndSensitive) {
 }
 
 TEST_F(PlanViewTest, SensitiveStep) {
-  desk_.SpecText(
+  harness_.SpecText(
       "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: the-secret}}\n"
       "pods:\n" +
-      Desk::Pod("a", "    bootstrap: [{name: x, run: \"login ${var.t}\", env: {A: b}}]\n"));
+      Harness::Pod("a", "    bootstrap: [{name: x, run: \"login ${var.t}\", env: {A: b}}]\n"));
   Show("sensitive_step.txt");
 }
 
 TEST_F(PlanViewTest, LongTexts) {
   std::string script;
   for (int i = 1; i <= 20; ++i) script += "          echo line " + std::to_string(i) + "\n";
-  desk_.Pods(Desk::Pod("a",
-                       "    metadata:\n      startup-script: |\n        #!/bin/sh\n"
-                       "        echo one\n        echo two\n"
-                       "    bootstrap:\n      - name: long\n        run: |\n" +
-                           script));
+  harness_.Pods(Harness::Pod("a",
+                             "    metadata:\n      startup-script: |\n        #!/bin/sh\n"
+                             "        echo one\n        echo two\n"
+                             "    bootstrap:\n      - name: long\n        run: |\n" +
+                                 script));
   Show("long.txt");
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("a",
-                       "    metadata:\n      startup-script: |\n        #!/bin/sh\n"
-                       "        echo one\n        echo three\n        echo two\n"
-                       "    bootstrap:\n      - name: long\n        run: |\n" +
-                           script));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("a",
+                             "    metadata:\n      startup-script: |\n        #!/bin/sh\n"
+                             "        echo one\n        echo three\n        echo two\n"
+                             "    bootstrap:\n      - name: long\n        run: |\n" +
+                                 script));
   Show("long_change.txt");
 }
 
@@ -216,17 +217,17 @@ TEST_F(PlanViewTest, LinesFarFromAChangeAreLeftOut) {
     for (int i = from; i <= to; ++i) {
       text += "        echo " + (i == 10 ? odd : std::to_string(i)) + "\n";
     }
-    return Desk::Pod("a", "    metadata:\n      startup-script: |\n" + text);
+    return Harness::Pod("a", "    metadata:\n      startup-script: |\n" + text);
   };
-  desk_.Pods(script(1, 20, "ten"));
-  desk_.ApplyAll();
-  desk_.Pods(script(1, 21, "TEN"));
+  harness_.Pods(script(1, 20, "ten"));
+  harness_.ApplyAll();
+  harness_.Pods(script(1, 21, "TEN"));
   Show("lines.txt");
   Show("lines_color.txt", true);
 }
 
 TEST_F(PlanViewTest, WorkersKnownAfterApply) {
-  desk_.Pods(
+  harness_.Pods(
       "  a:\n    acceleratorType: v99-64\n    runtimeVersion: r\n"
       "    bootstrap: [{name: x, run: echo}]\n");
   Show("workers_unknown.txt");
@@ -259,87 +260,87 @@ TEST_F(PlanViewTest, NamesAreShownAsData) {
 
 TEST_F(PlanViewTest, CreateBeforeDestroy) {
   const std::string keys = "    lifecycle: {createBeforeDestroy: true}\n";
-  desk_.Pods(Desk::Pod("research", keys));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("research", keys + "    cidrBlock: 10.1.0.0/29\n"));
+  harness_.Pods(Harness::Pod("research", keys));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("research", keys + "    cidrBlock: 10.1.0.0/29\n"));
   Show("create_before_destroy.txt");
 }
 
 TEST_F(PlanViewTest, Moved) {
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b"));
-  desk_.ApplyAll();
-  desk_.SpecText(
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b"));
+  harness_.ApplyAll();
+  harness_.SpecText(
       "project: p\nzone: europe-west4-a\n"
       "moved: [{from: pod.a, to: pod.c}, {from: pod.b, to: pod.d}]\npods:\n" +
-      Desk::Pod("c") + Desk::Pod("d", "    description: x\n"));
+      Harness::Pod("c") + Harness::Pod("d", "    description: x\n"));
   Show("moved.txt");
 }
 
 TEST_F(PlanViewTest, APodThatMayOnlyHaveANewNameHintsAtMoved) {
-  desk_.Pods(Desk::Pod("old") + Desk::Pod("stays"));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("fresh") + Desk::Pod("stays"));
+  harness_.Pods(Harness::Pod("old") + Harness::Pod("stays"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("fresh") + Harness::Pod("stays"));
   Show("move_hint.txt");
   const std::string hint = "Only renamed?";
-  EXPECT_THAT(PlanSummary(desk_.MakePlan()), HasSubstr(hint));
+  EXPECT_THAT(PlanSummary(harness_.MakePlan()), HasSubstr(hint));
   // Of two that fit nobody knows which.
-  desk_.Pods(Desk::Pod("fresh") + Desk::Pod("fresh2") + Desk::Pod("stays"));
-  EXPECT_THAT(PlanSummary(desk_.MakePlan()), Not(HasSubstr(hint)));
+  harness_.Pods(Harness::Pod("fresh") + Harness::Pod("fresh2") + Harness::Pod("stays"));
+  EXPECT_THAT(PlanSummary(harness_.MakePlan()), Not(HasSubstr(hint)));
   // Of another size or place it is another one, and so it is with a node of another name.
   for (const char* other :
        {"    acceleratorType: v2-8\n    runtimeVersion: tpu-ubuntu2204-base\n",
         "    acceleratorType: v3-8\n    zone: us-central1-a\n    runtimeVersion: "
         "tpu-ubuntu2204-base\n"}) {
-    desk_.Pods(std::string("  fresh:\n") + other + Desk::Pod("stays"));
-    EXPECT_THAT(PlanSummary(desk_.MakePlan()), Not(HasSubstr(hint))) << other;
+    harness_.Pods(std::string("  fresh:\n") + other + Harness::Pod("stays"));
+    EXPECT_THAT(PlanSummary(harness_.MakePlan()), Not(HasSubstr(hint))) << other;
   }
-  desk_.Pods(Desk::Pod("fresh", "    nodeId: another\n") + Desk::Pod("stays"));
-  EXPECT_THAT(PlanSummary(desk_.MakePlan()), Not(HasSubstr(hint)));
+  harness_.Pods(Harness::Pod("fresh", "    nodeId: another\n") + Harness::Pod("stays"));
+  EXPECT_THAT(PlanSummary(harness_.MakePlan()), Not(HasSubstr(hint)));
 }
 
 TEST_F(PlanViewTest, ReplacedForAReason) {
   const std::string by = "    lifecycle: {replaceTriggeredBy: [pod.base.description]}\n";
-  desk_.Pods(Desk::Pod("base") + Desk::Pod("triggered", by) + Desk::Pod("asked"));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("base", "    description: x\n") + Desk::Pod("triggered", by) +
-             Desk::Pod("asked"));
-  desk_.plan_options.replace = {"pod.asked"};
+  harness_.Pods(Harness::Pod("base") + Harness::Pod("triggered", by) + Harness::Pod("asked"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("base", "    description: x\n") + Harness::Pod("triggered", by) +
+                Harness::Pod("asked"));
+  harness_.plan_options.replace = {"pod.asked"};
   Show("replace_reasons.txt");
 }
 
 TEST_F(PlanViewTest, AChangedScriptIsShownAsADifference) {
   const auto spec = [&](const std::string& script) {
-    desk_.Pods(
-        Desk::Pod("a", "    bootstrap: [{name: setup, env: {A: b}, run: \"" + script + "\"}]\n"));
+    harness_.Pods(Harness::Pod(
+        "a", "    bootstrap: [{name: setup, env: {A: b}, run: \"" + script + "\"}]\n"));
   };
   spec("set -e\\npip install jax==0.4.1\\npip install flax\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   spec("set -e\\npip install jax==0.4.2\\npip install flax\\n");
   Show("changed_script.txt");
   // Who reviews a saved plan sees all of it.
   PlanViewOptions options;
   options.whole = true;
-  EXPECT_THAT(ShowPlan(desk_.MakePlan(), options),
+  EXPECT_THAT(ShowPlan(harness_.MakePlan(), options),
               AllOf(HasSubstr("+pip install jax==0.4.2"), HasSubstr("| pip install flax")));
 }
 
 // Why it is requested is said once, in the headline or below it.
 TEST_F(PlanViewTest, ARequestIsToldOnce) {
-  desk_.SpecText(
+  harness_.SpecText(
       "project: p\nfiles:\n  hosts: {path: hosts, content: x}\n"
       "trainingJobs:\n  mnist: {tpuSpec: 8xV3, image: i}\n");
-  desk_.ApplyAll();
-  desk_.plan_options.replace = {"file.hosts", "trainingJob.mnist"};
+  harness_.ApplyAll();
+  harness_.plan_options.replace = {"file.hosts", "trainingJob.mnist"};
   Show("requested.txt");
 }
 
 TEST_F(PlanViewTest, RefreshOnly) {
-  desk_.Pods(Desk::Pod("a", "    labels: {team: vision}\n") + Desk::Pod("gone"));
-  desk_.ApplyAll();
-  desk_.plan_options.mode = PlanMode::kRefreshOnly;
+  harness_.Pods(Harness::Pod("a", "    labels: {team: vision}\n") + Harness::Pod("gone"));
+  harness_.ApplyAll();
+  harness_.plan_options.mode = PlanMode::kRefreshOnly;
   Show("refresh_only_nothing.txt");
-  desk_.Edit("a", [](Value& node) { node.SetPath("labels.team", "speech"); });
-  desk_.cloud.RemoveNode(Desk::Name("gone"));
+  harness_.Edit("a", [](Value& node) { node.SetPath("labels.team", "speech"); });
+  harness_.cloud.RemoveNode(Harness::Name("gone"));
   Show("refresh_only.txt");
 }
 
@@ -347,25 +348,25 @@ TEST_F(PlanViewTest, WithAnErrorBelow) {
   PlanViewOptions options;
   options.failed = true;
   EXPECT_EQ(ShowPlan({}, options), "");
-  desk_.Pods(Desk::Pod("a"));
-  ExpectGolden("cmd/plan/failed.txt", ShowPlan(desk_.MakePlan(), options));
+  harness_.Pods(Harness::Pod("a"));
+  ExpectGolden("cmd/plan/failed.txt", ShowPlan(harness_.MakePlan(), options));
 }
 
 // What is reviewed before it is carried out.
 TEST_F(PlanViewTest, WholeTextsAreShownLineByLine) {
-  desk_.Pods(
-      Desk::Pod("a", "    metadata: {startup-script: \"#!/bin/sh\\necho good\\necho on\"}\n"));
+  harness_.Pods(
+      Harness::Pod("a", "    metadata: {startup-script: \"#!/bin/sh\\necho good\\necho on\"}\n"));
   PlanViewOptions options;
-  EXPECT_THAT(ShowPlan(desk_.MakePlan(), options), Not(HasSubstr("echo good")));
+  EXPECT_THAT(ShowPlan(harness_.MakePlan(), options), Not(HasSubstr("echo good")));
   options.whole = true;
   EXPECT_THAT(
-      ShowPlan(desk_.MakePlan(), options),
+      ShowPlan(harness_.MakePlan(), options),
       HasSubstr("(3 lines)\n          +#!/bin/sh\n          +echo good\n          +echo on\n"));
 }
 
 TEST_F(PlanViewTest, NoChanges) {
-  desk_.Pods(Flags("true"));
-  desk_.ApplyAll();
+  harness_.Pods(Flags("true"));
+  harness_.ApplyAll();
   Show("no_changes.txt");
 }
 
@@ -373,9 +374,9 @@ TEST_F(PlanViewTest, Destroy) {
   Plan nothing;
   nothing.mode = PlanMode::kDestroy;
   ExpectGolden("cmd/plan/destroy_nothing.txt", ShowPlan(nothing, {}));
-  desk_.Pods(Flags("true"));
-  desk_.ApplyAll();
-  desk_.plan_options.mode = PlanMode::kDestroy;
+  harness_.Pods(Flags("true"));
+  harness_.ApplyAll();
+  harness_.plan_options.mode = PlanMode::kDestroy;
   Show("destroy.txt");
 }
 

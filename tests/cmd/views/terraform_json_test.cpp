@@ -12,7 +12,7 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/spec.h"
 #include "providers/base/json.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 #include "tests/support/kinds.h"
@@ -21,27 +21,27 @@ namespace podctl {
 namespace {
 
 using testing::AllKinds;
-using testing::Desk;
 using testing::ExpectGolden;
+using testing::Harness;
 using ::testing::HasSubstr;
 using testing::KindNamed;
 using ::testing::Not;
 
 class TerraformJsonTest : public ::testing::Test {
  protected:
-  // What `plan --out` keeps of the plan that the desk makes now.
+  // What `plan --out` keeps of the plan that the harness makes now.
   SavedPlan Saved() {
     SavedPlan saved;
     saved.podctl_version = "VERSION";
     saved.created_at = "2026-11-20T14:30:00Z";
     saved.variables["precision"] = "true";
     saved.sensitive_variables.push_back("token");
-    saved.plan = desk_.MakePlan();
-    State state = desk_.Stored();
+    saved.plan = harness_.MakePlan();
+    State state = harness_.Stored();
     HideSecrets({state.digest_key, false}, &saved.plan);
     if (state.serial > 0) {
       std::vector<std::string> notes;
-      saved.prior = Settle(state, *Observe({Spec{}, state}, AllKinds().all, desk_.cloud, 1, {}),
+      saved.prior = Settle(state, *Observe({Spec{}, state}, AllKinds().all, harness_.cloud, 1, {}),
                            AllKinds().all, &notes);
     }
     return saved;
@@ -58,31 +58,32 @@ class TerraformJsonTest : public ::testing::Test {
     return ToJson(ChangeOf(document, address)["change"]["actions"]);
   }
 
-  Desk desk_;
+  Harness harness_;
 };
 
 TEST_F(TerraformJsonTest, EveryKindOfChange) {
-  desk_.options.parallelism = 1;  // nodes get their ids in the order of the creates
-  desk_.environment["TOKEN"] = "the-secret";
+  harness_.options.parallelism = 1;  // nodes get their ids in the order of the creates
+  harness_.environment["TOKEN"] = "the-secret";
   const auto pods = [](const std::string& flag, const std::string& type) {
-    return Desk::Pod("a", "    libtpuFlags: {f: " + flag +
-                              "}\n    metadata: {token: {env: TOKEN, sensitive: true}, plain: p}\n"
-                              "    labels: {team: t" +
-                              flag + "}\n    bootstrap: [{name: s, run: 'echo " + flag + "'}]\n") +
+    return Harness::Pod("a",
+                        "    libtpuFlags: {f: " + flag +
+                            "}\n    metadata: {token: {env: TOKEN, sensitive: true}, plain: p}\n"
+                            "    labels: {team: t" +
+                            flag + "}\n    bootstrap: [{name: s, run: 'echo " + flag + "'}]\n") +
            "  b: {acceleratorType: " + type + ", runtimeVersion: tpu-vm-tf-2.11.0-pod}\n" +
-           Desk::Pod("keep", "    bootstrap: [{name: resting, run: 'true'}]\n");
+           Harness::Pod("keep", "    bootstrap: [{name: resting, run: 'true'}]\n");
   };
-  desk_.Pods(pods("1", "v3-32") + Desk::Pod("gone") + Desk::Pod("lost"));
-  desk_.ApplyAll();
-  desk_.environment["TOKEN"] = "the-next-secret";
-  desk_.Edit("keep", [](Value& node) { node.Set("state", "REPAIRING"); });
-  desk_.Edit("a", [](Value& node) { node.SetPath("labels.team", "drifted"); });
-  desk_.cloud.RemoveNode(Desk::Name("lost"));
-  desk_.Pods(pods("2", "v3-64") + Desk::Pod("lost") +
-             Desk::Pod("fresh",
-                       "    metadata: {peer: "
-                       "'${pod.b.networkEndpoints[0].ipAddress}'}\n"
-                       "    dependsOn: [pod.a]\n"));
+  harness_.Pods(pods("1", "v3-32") + Harness::Pod("gone") + Harness::Pod("lost"));
+  harness_.ApplyAll();
+  harness_.environment["TOKEN"] = "the-next-secret";
+  harness_.Edit("keep", [](Value& node) { node.Set("state", "REPAIRING"); });
+  harness_.Edit("a", [](Value& node) { node.SetPath("labels.team", "drifted"); });
+  harness_.cloud.RemoveNode(Harness::Name("lost"));
+  harness_.Pods(pods("2", "v3-64") + Harness::Pod("lost") +
+                Harness::Pod("fresh",
+                             "    metadata: {peer: "
+                             "'${pod.b.networkEndpoints[0].ipAddress}'}\n"
+                             "    dependsOn: [pod.a]\n"));
   const Value document = Document();
   const std::string text = ToJson(document, JsonStyle::kIndented);
   ExpectGolden("cmd/terraform/plan.json", text + "\n");
@@ -114,7 +115,7 @@ TEST_F(TerraformJsonTest, EveryKindOfChange) {
 }
 
 TEST_F(TerraformJsonTest, AFirstPlanHasNoPriorState) {
-  desk_.Pods(Desk::Pod("a"));
+  harness_.Pods(Harness::Pod("a"));
   const Value document = Document();
   EXPECT_EQ(document.Find("prior_state"), nullptr);
   EXPECT_EQ(document["applyable"], Value(true));
@@ -123,8 +124,8 @@ TEST_F(TerraformJsonTest, AFirstPlanHasNoPriorState) {
 }
 
 TEST_F(TerraformJsonTest, APlanWithoutChanges) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
   const Value document = Document();
   EXPECT_EQ(document["applyable"], Value(false));
   EXPECT_EQ(ActionsOf(document, "pod.a"), R"(["no-op"])");

@@ -11,46 +11,46 @@ namespace {
 
 const ZoneName kZone = {"p", "europe-west4-a"};
 
-TEST(ListAhead, AnswersWhatWasListedBeforeAndThenAsksAnew) {
+TEST(ListPrefetch, AnswersWhatWasListedBeforeAndThenAsksAnew) {
   testing::FakeProvider provider;
   provider.PutNode({"p", "europe-west4-a", "one"}, Value::EmptyMap());
-  ListAhead ahead(provider, {});
-  ahead.Begin({kZone});
-  const auto first = ahead.ListNodes("p", "europe-west4-a", {});
+  ListPrefetch prefetch(provider, {});
+  prefetch.Begin({kZone});
+  const auto first = prefetch.ListNodes("p", "europe-west4-a", {});
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->size(), 1U);
   EXPECT_EQ(provider.Calls("list").size(), 1U);
 
   provider.PutNode({"p", "europe-west4-a", "two"}, Value::EmptyMap());
-  EXPECT_EQ(ahead.ListNodes("p", "europe-west4-a", {})->size(), 2U);
+  EXPECT_EQ(prefetch.ListNodes("p", "europe-west4-a", {})->size(), 2U);
   EXPECT_EQ(provider.Calls("list").size(), 2U);
 }
 
-TEST(ListAhead, ListsOtherZonesWhenAsked) {
+TEST(ListPrefetch, ListsOtherZonesWhenAsked) {
   testing::FakeProvider provider;
   provider.PutNode({"p", "us-central1-a", "one"}, Value::EmptyMap());
-  ListAhead ahead(provider, {});
+  ListPrefetch prefetch(provider, {});
   EXPECT_TRUE(provider.Calls().empty());
-  EXPECT_EQ(ahead.ListNodes("p", "us-central1-a", {})->size(), 1U);
+  EXPECT_EQ(prefetch.ListNodes("p", "us-central1-a", {})->size(), 1U);
 }
 
-TEST(ListAhead, HandsOnWhatFailed) {
+TEST(ListPrefetch, HandsOnWhatFailed) {
   testing::FakeProvider provider;
   provider.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
-  ListAhead ahead(provider, {});
-  ahead.Begin({kZone});
-  const auto listed = ahead.ListNodes("p", "europe-west4-a", {});
+  ListPrefetch prefetch(provider, {});
+  prefetch.Begin({kZone});
+  const auto listed = prefetch.ListNodes("p", "europe-west4-a", {});
   ASSERT_FALSE(listed.has_value());
   EXPECT_EQ(listed.error().message, "no");
 }
 
-TEST(ListAhead, ListsAZoneThatIsNamedTwiceOnce) {
+TEST(ListPrefetch, ListsAZoneThatIsNamedTwiceOnce) {
   testing::FakeProvider provider;
-  ListAhead ahead(provider, {});
-  ahead.Begin({kZone});
-  ahead.Begin({kZone, {"p", "us-central1-a"}});
-  EXPECT_TRUE(ahead.ListNodes("p", "europe-west4-a", {}).has_value());
-  EXPECT_TRUE(ahead.ListNodes("p", "us-central1-a", {}).has_value());
+  ListPrefetch prefetch(provider, {});
+  prefetch.Begin({kZone});
+  prefetch.Begin({kZone, {"p", "us-central1-a"}});
+  EXPECT_TRUE(prefetch.ListNodes("p", "europe-west4-a", {}).has_value());
+  EXPECT_TRUE(prefetch.ListNodes("p", "us-central1-a", {}).has_value());
   EXPECT_EQ(provider.Calls("list").size(), 2U);
 }
 
@@ -82,23 +82,23 @@ class Slow {
   bool released_ = false;
 };
 
-TEST(ListAhead, IsUnderWayBeforeAnybodyAsks) {
+TEST(ListPrefetch, IsUnderWayBeforeAnybodyAsks) {
   testing::FakeProvider provider;
   Slow slow(provider);
-  ListAhead ahead(provider, {});
-  ahead.Begin({kZone});
+  ListPrefetch prefetch(provider, {});
+  prefetch.Begin({kZone});
   slow.WaitUntilItHangs();  // for ever, if nothing were begun
   slow.Release();
-  EXPECT_TRUE(ahead.ListNodes("p", "europe-west4-a", {}).has_value());
+  EXPECT_TRUE(prefetch.ListNodes("p", "europe-west4-a", {}).has_value());
 }
 
-TEST(ListAhead, StopsWhatNobodyWaitsFor) {
+TEST(ListPrefetch, StopsWhatNobodyWaitsFor) {
   testing::FakeProvider provider;
   std::stop_source interrupt;
   interrupt.request_stop();
-  ListAhead ahead(provider, interrupt.get_token());
-  ahead.Begin({kZone});
-  const auto listed = ahead.ListNodes("p", "europe-west4-a", {});
+  ListPrefetch prefetch(provider, interrupt.get_token());
+  prefetch.Begin({kZone});
+  const auto listed = prefetch.ListNodes("p", "europe-west4-a", {});
   ASSERT_FALSE(listed.has_value());
   EXPECT_EQ(listed.error().code, ErrorCode::kCancelled);
 }

@@ -24,7 +24,7 @@
 #include "providers/base/json.h"
 #include "providers/bootstrap/step_runner.h"
 #include "state/state.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 #include "tests/support/kinds.h"
 
@@ -35,8 +35,8 @@ using plan_file::Writer;
 using testing::Actions;
 using testing::AllKinds;
 using testing::ChangeOf;
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using testing::KindNamed;
 using ::testing::Not;
@@ -244,11 +244,11 @@ SavedPlan RandomPlan(unsigned seed) {
   dice("", saved.variables);
   dice("", saved.sensitive_variables);
   dice("", saved.check_key);
-  dice("", saved.stakes);
-  for (Stake& stake : saved.stakes) stake.address = Addr("pod.a");
+  dice("", saved.preconditions);
+  for (Precondition& precondition : saved.preconditions) precondition.address = Addr("pod.a");
   dice("", saved.jobs);
   dice("", saved.plan);
-  saved.plan.refreshed = false;  // else its stakes have to be those of its changes
+  saved.plan.refreshed = false;  // else its preconditions have to be those of its changes
   dice("", saved.seal);
   saved.prior.emplace();
   saved.prior->lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
@@ -265,7 +265,7 @@ SavedPlan RandomPlan(unsigned seed) {
 Value All(const SavedPlan& saved) {
   Value all = Value::EmptyMap();
   all.Set("plan", Writer::ToValue(saved.plan));
-  all.Set("stakes", Writer::ToValue(saved.stakes));
+  all.Set("stakes", Writer::ToValue(saved.preconditions));
   all.Set("jobs", Writer::ToValue(saved.jobs));
   all.Set("variables", Writer::ToValue(saved.variables));
   Value::List texts = {Value(saved.podctl_version), Value(saved.created_at),
@@ -285,11 +285,11 @@ class SavedPlanTest : public ::testing::Test {
     saved.podctl_version = "0.1.0";
     saved.created_at = "2026-11-20T14:30:00Z";
     saved.plan = plan;
-    State state = desk_.Stored();
+    State state = harness_.Stored();
     key_ = {state.digest_key.empty() ? "check" : state.digest_key, state.digest_key.empty()};
-    const auto observation = Observe({Spec{}, state}, AllKinds().all, desk_.cloud, 1, {});
+    const auto observation = Observe({Spec{}, state}, AllKinds().all, harness_.cloud, 1, {});
     EXPECT_TRUE(observation.has_value());
-    saved.stakes = TakeStakes(plan, state, *observation, key_, AllKinds().all);
+    saved.preconditions = TakePreconditions(plan, state, *observation, key_, AllKinds().all);
     HideSecrets(key_, &saved.plan);
     if (state.serial > 0) saved.prior = std::move(state);
     return saved;
@@ -314,22 +314,24 @@ class SavedPlanTest : public ::testing::Test {
   }
   // A plan with every kind of change, and with secrets.
   Plan EveryKind() {
-    desk_.environment["TOKEN"] = "old-token";
+    harness_.environment["TOKEN"] = "old-token";
     const auto secret = [](const std::string& run) {
       return "    metadata: {token: {env: TOKEN, sensitive: true}}\n    libtpuFlags: {f: " + run +
              "}\n    bootstrap: [{name: s, run: 'echo " + run + "'}]\n";
     };
-    desk_.Pods(Desk::Pod("a", secret("1")) + Desk::Pod("b") + Desk::Pod("c") + Desk::Pod("e"));
-    desk_.ApplyAll();
-    desk_.environment["TOKEN"] = "new-token";
-    desk_.Edit("b", [](Value& node) { node.Set("state", "PREEMPTED"); });
-    desk_.Pods(Desk::Pod("a", secret("2")) + Desk::Pod("b") + Desk::Pod("d") + Desk::Pod("e"));
-    const Plan plan = desk_.MakePlan();
+    harness_.Pods(Harness::Pod("a", secret("1")) + Harness::Pod("b") + Harness::Pod("c") +
+                  Harness::Pod("e"));
+    harness_.ApplyAll();
+    harness_.environment["TOKEN"] = "new-token";
+    harness_.Edit("b", [](Value& node) { node.Set("state", "PREEMPTED"); });
+    harness_.Pods(Harness::Pod("a", secret("2")) + Harness::Pod("b") + Harness::Pod("d") +
+                  Harness::Pod("e"));
+    const Plan plan = harness_.MakePlan();
     EXPECT_EQ(plan.changes.size(), 7u);
     return plan;
   }
 
-  Desk desk_;
+  Harness harness_;
   SecretKey key_;
 };
 
@@ -352,7 +354,7 @@ TEST_F(SavedPlanTest, NothingSensitiveIsInIt) {
   const std::string text = Text(saved);
   EXPECT_THAT(text, Not(HasSubstr("new-token")));
   EXPECT_THAT(text, Not(HasSubstr("old-token")));
-  EXPECT_THAT(text, Not(HasSubstr(desk_.Stored().digest_key)));
+  EXPECT_THAT(text, Not(HasSubstr(harness_.Stored().digest_key)));
   EXPECT_THAT(text, HasSubstr("hmac-sha256:"));
   EXPECT_TRUE(NeedsSecrets(saved.plan));
 }
@@ -529,12 +531,12 @@ TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
 
 // Whoever may write where a plan is kept can make its checksum anew.
 TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
-  desk_.Pods(
+  harness_.Pods(
       "  a:\n    acceleratorType: v3-8\n    runtimeVersion: r\n    desiredState: STOPPED\n"
       "    metadata: {m: \"1\"}\n" +
-      Desk::Pod("b",
-                "    labels: {of: \"${pod.a.state}\"}\n    bootstrap: [{name: s, run: 'echo'}]\n"));
-  const Value good = *ParseJson(Text(Save(desk_.MakePlan())));
+      Harness::Pod(
+          "b", "    labels: {of: \"${pod.a.state}\"}\n    bootstrap: [{name: s, run: 'echo'}]\n"));
+  const Value good = *ParseJson(Text(Save(harness_.MakePlan())));
   ASSERT_TRUE(good["prior_state"].is_null());
   const auto forged = [&](std::size_t index, std::string_view path, Value value) {
     Value document = good;
@@ -581,8 +583,8 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
 // A plan without a state has no seal, so that anybody may have written it; and a state that could
 // not be read again would be the end of what it stands for.
 TEST_F(SavedPlanTest, WhatItLeadsTheStateToSayCanBeRead) {
-  desk_.Pods(Desk::Pod("a", "    queuedResource: {spot: true}\n    slices: 2\n"));
-  const Value good = *ParseJson(Text(Save(desk_.MakePlan())));
+  harness_.Pods(Harness::Pod("a", "    queuedResource: {spot: true}\n    slices: 2\n"));
+  const Value good = *ParseJson(Text(Save(harness_.MakePlan())));
   const auto forged = [&](std::string_view path, Value value) {
     Value document = good;
     Value::List changes = document["plan"]["changes"].AsList();
@@ -635,12 +637,12 @@ TEST_F(SavedPlanTest, WhatWasAlteredIsToldFromWhatCannotBeRead) {
 
 // A pod that is kept as it is needs no value of its own again.
 TEST_F(SavedPlanTest, OnlyWhatIsDoneNeedsItsSecrets) {
-  desk_.environment["TOKEN"] = "token";
+  harness_.environment["TOKEN"] = "token";
   const std::string secret = "    metadata: {token: {env: TOKEN, sensitive: true}}\n";
-  desk_.Pods(Desk::Pod("a", secret));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("a", secret) + Desk::Pod("b"));
-  SavedPlan saved = Save(desk_.MakePlan());
+  harness_.Pods(Harness::Pod("a", secret));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("a", secret) + Harness::Pod("b"));
+  SavedPlan saved = Save(harness_.MakePlan());
   EXPECT_FALSE(NeedsSecrets(saved.plan));
   EXPECT_TRUE(RestoreSecrets(key_, Spec{}, AllKinds().all, &saved.plan));
 }
@@ -682,9 +684,9 @@ TEST_F(SavedPlanTest, ADigestStandsOnlyWhereSomethingIsSensitive) {
             "");
 }
 
-TEST_F(SavedPlanTest, WithoutItsStakesItIsRefused) {
+TEST_F(SavedPlanTest, WithoutItsPreconditionsItIsRefused) {
   SavedPlan saved = Save(EveryKind());
-  saved.stakes.clear();
+  saved.preconditions.clear();
   const auto read = PlanFromJson(Text(saved), "my.plan", AllKinds());
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, HasSubstr("it does not say how pod.a was"));
@@ -711,8 +713,9 @@ std::map<std::string, std::string> Particulars(const Change& change, const AnyRe
 
 // Who reviews a plan that came through other hands sees all that its apply goes by.
 TEST_F(SavedPlanTest, TellsWhatAPlanDoesNotShow) {
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    metadata: {m: \"echo ${pod.a.state}\"}\n"));
-  Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("a") +
+                Harness::Pod("b", "    metadata: {m: \"echo ${pod.a.state}\"}\n"));
+  Plan plan = harness_.MakePlan();
   using Map = std::map<std::string, std::string>;
   EXPECT_EQ(Particulars(plan.changes[0], nullptr), (Map{{"project", "p"}}));
   EXPECT_EQ(Particulars(plan.changes[1], nullptr),
@@ -743,8 +746,8 @@ TEST_F(SavedPlanTest, TellsWhatAPlanDoesNotShow) {
 }
 
 TEST_F(SavedPlanTest, TellsWhatAPlanDoesNotShowOfAStep) {
-  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: s, run: 'echo'}]\n"));
-  Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("a", "    bootstrap: [{name: s, run: 'echo'}]\n"));
+  Plan plan = harness_.MakePlan();
   Change& step = plan.changes.at(1);
   EXPECT_TRUE(Particulars(step, nullptr).empty());
   auto* run = step.payload.Edit<StepChange>();
@@ -757,11 +760,11 @@ TEST_F(SavedPlanTest, TellsWhatAPlanDoesNotShowOfAStep) {
 
 // Of one that stays as it is, what is written down beside its node.
 TEST_F(SavedPlanTest, TellsWhatIsToBeRememberedOfAPodThatIsKept) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
-  Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
+  Plan plan = harness_.MakePlan();
   ASSERT_TRUE(IsKeep(plan.changes[0]));
-  const State state = desk_.Stored();
+  const State state = harness_.Stored();
   const AnyRecord& prior = state.records.at(Addr("pod.a"));
   EXPECT_TRUE(Particulars(plan.changes[0], &prior).empty());
   plan.changes[0].payload.Edit<PodChange>()->wanted.ssh.proxy_jump = "evil.example";
@@ -769,9 +772,9 @@ TEST_F(SavedPlanTest, TellsWhatIsToBeRememberedOfAPodThatIsKept) {
 }
 
 TEST_F(SavedPlanTest, ItsOrderIsOneThatAPlannerMakes) {
-  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}]\n"));
+  harness_.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}]\n"));
   const auto why = [&](const std::function<void(Plan&)>& edit) {
-    SavedPlan saved = Save(desk_.MakePlan());
+    SavedPlan saved = Save(harness_.MakePlan());
     edit(saved.plan);
     const auto read = PlanFromJson(Text(saved), "my.plan", AllKinds());
     return read.has_value() ? "" : read.error().message;
@@ -818,7 +821,7 @@ TEST_F(SavedPlanTest, OfATrainingJobToo) {
 
 TEST_F(SavedPlanTest, ItsSealIsThatOfItsStateAlone) {
   SavedPlan saved = Save(EveryKind());
-  const std::string key = desk_.Stored().digest_key;
+  const std::string key = harness_.Stored().digest_key;
   ASSERT_TRUE(SealPlan(key, &saved));
   const std::string text = Text(saved);
   const auto read = PlanFromJson(text, "my.plan", AllKinds());
@@ -857,14 +860,16 @@ TEST_F(SavedPlanTest, TheFileIsWholeAndItsOwnersOnly) {
 class StalenessTest : public SavedPlanTest {
  protected:
   void SetUp() override {
-    desk_.Pods(Desk::Pod("a", "    labels: {team: vision}\n") + Desk::Pod("b"));
-    desk_.ApplyAll();
-    desk_.Pods(Desk::Pod("a", "    labels: {team: speech}\n") + Desk::Pod("b") + Desk::Pod("c"));
-    saved_ = Save(desk_.MakePlan());
+    harness_.Pods(Harness::Pod("a", "    labels: {team: vision}\n") + Harness::Pod("b"));
+    harness_.ApplyAll();
+    harness_.Pods(Harness::Pod("a", "    labels: {team: speech}\n") + Harness::Pod("b") +
+                  Harness::Pod("c"));
+    saved_ = Save(harness_.MakePlan());
   }
   std::vector<std::string> Changes() {
-    const auto observation = Observe({Spec{}, desk_.Stored()}, AllKinds().all, desk_.cloud, 1, {});
-    return FindOtherwise(saved_.stakes, *observation, key_, AllKinds().all);
+    const auto observation =
+        Observe({Spec{}, harness_.Stored()}, AllKinds().all, harness_.cloud, 1, {});
+    return FindViolations(saved_.preconditions, *observation, key_, AllKinds().all);
   }
   SavedPlan saved_;
 };
@@ -874,8 +879,8 @@ TEST_F(StalenessTest, NothingHasChanged) {
 }
 
 TEST_F(StalenessTest, WhatThePlanDoesNotTouchMayChange) {
-  desk_.Edit("b", [](Value& node) { node.SetPath("labels.x", "y"); });
-  desk_.Edit("a", [](Value& node) { node.Set("health", "TIMEOUT"); });
+  harness_.Edit("b", [](Value& node) { node.SetPath("labels.x", "y"); });
+  harness_.Edit("a", [](Value& node) { node.Set("health", "TIMEOUT"); });
   EXPECT_THAT(Changes(), ElementsAre());
 }
 
@@ -900,35 +905,35 @@ TEST(TrainingStalenessTest, OnlyWhatEndsAJobCountsAgainstThePlan) {
   for (const std::string name : {"a", "b", "c", "kept"}) {
     before.seen[TrainingAddress(name)] = job("JOB_STATE_QUEUED");
   }
-  const auto saved = TakeStakes(plan, {}, before, {}, AllKinds().all);
+  const auto saved = TakePreconditions(plan, {}, before, {}, AllKinds().all);
   EXPECT_EQ(saved.size(), 3u);
-  EXPECT_THAT(FindOtherwise(saved, before, {}, AllKinds().all), ElementsAre());
+  EXPECT_THAT(FindViolations(saved, before, {}, AllKinds().all), ElementsAre());
   Observation now = before;
   now.seen[Addr("trainingJob.kept")] = job("JOB_STATE_FAILED");
   now.seen[Addr("trainingJob.c")] = job("JOB_STATE_RUNNING");
-  EXPECT_THAT(FindOtherwise(saved, now, {}, AllKinds().all), ElementsAre());
+  EXPECT_THAT(FindViolations(saved, now, {}, AllKinds().all), ElementsAre());
   now.seen[Addr("trainingJob.a")] = job("JOB_STATE_SUCCEEDED");
   now.seen[Addr("trainingJob.b")] = Value();
-  EXPECT_THAT(FindOtherwise(saved, now, {}, AllKinds().all),
+  EXPECT_THAT(FindViolations(saved, now, {}, AllKinds().all),
               ElementsAre("trainingJob.a: it is JOB_STATE_SUCCEEDED and was JOB_STATE_QUEUED",
                           "trainingJob.b: the job was deleted"));
-  EXPECT_THAT(FindOtherwise(saved, {}, {}, AllKinds().all), ElementsAre()) << "nobody was asked";
+  EXPECT_THAT(FindViolations(saved, {}, {}, AllKinds().all), ElementsAre()) << "nobody was asked";
   plan.refreshed = false;
-  EXPECT_TRUE(TakeStakes(plan, {}, before, {}, AllKinds().all).empty());
+  EXPECT_TRUE(TakePreconditions(plan, {}, before, {}, AllKinds().all).empty());
 }
 
-TEST_F(StalenessTest, AStakeThatNobodyUnderstandsIsRefused) {
-  saved_.stakes[0].address = Addr("disk.a");
+TEST_F(StalenessTest, APreconditionThatNobodyUnderstandsIsRefused) {
+  saved_.preconditions[0].address = Addr("disk.a");
   const auto read = PlanFromJson(Text(saved_), "my.plan", AllKinds());
   ASSERT_FALSE(read.has_value());
   EXPECT_THAT(read.error().message, HasSubstr("disk.a"));
-  saved_.stakes[0].address = Addr("pod.a");
-  saved_.stakes[0].value = Value("as ever");
+  saved_.preconditions[0].address = Addr("pod.a");
+  saved_.preconditions[0].value = Value("as ever");
   EXPECT_THAT(Changes(), ElementsAre("pod.a: how it was cannot be read"));
 }
 
 TEST_F(StalenessTest, EveryChangeOfANodeIsNamed) {
-  desk_.Edit("a", [](Value& node) {
+  harness_.Edit("a", [](Value& node) {
     node.SetPath("labels.team", "other");
     node.SetPath("metadata.theirs", "their-secret");
     node.Set("description", "hello");
@@ -940,12 +945,12 @@ TEST_F(StalenessTest, EveryChangeOfANodeIsNamed) {
 }
 
 TEST_F(StalenessTest, ANodeThatAppearedVanishedOrWasMadeAnew) {
-  desk_.cloud.EditNode(Desk::Name("a"), [](Value& node) { node.Set("id", "4711"); });
+  harness_.cloud.EditNode(Harness::Name("a"), [](Value& node) { node.Set("id", "4711"); });
   EXPECT_THAT(Changes(), ElementsAre("pod.a: the node `a` was deleted and made anew"));
-  desk_.Pods("");
-  saved_.stakes[0].value.Set("there", false);
+  harness_.Pods("");
+  saved_.preconditions[0].value.Set("there", false);
   EXPECT_THAT(Changes(), ElementsAre("pod.a: a node named `a` has appeared"));
-  for (Stake& stake : saved_.stakes) stake.value.Set("there", true);
+  for (Precondition& precondition : saved_.preconditions) precondition.value.Set("there", true);
   EXPECT_THAT(Changes().back(), "pod.c: the node `c` was deleted");
 }
 

@@ -12,9 +12,9 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "providers/base/json.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 
 namespace podctl {
@@ -24,8 +24,8 @@ using testing::Actions;
 using ::testing::AllOf;
 using testing::ChangeOf;
 using ::testing::Contains;
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Lines;
@@ -37,12 +37,12 @@ class PlannerTest : public ::testing::Test {
   // Applies `before` and plans `after`, both keys of one pod `a`.
   Plan Change(const std::string& before, const std::string& after) {
     ApplyThenWrite(before, after);
-    return desk_.MakePlan();
+    return harness_.MakePlan();
   }
   void ApplyThenWrite(const std::string& before, const std::string& after) {
-    desk_.Pods(Desk::Pod("a", before));
-    desk_.ApplyAll();
-    desk_.Pods(Desk::Pod("a", after));
+    harness_.Pods(Harness::Pod("a", before));
+    harness_.ApplyAll();
+    harness_.Pods(Harness::Pod("a", after));
   }
   std::vector<std::string> Fields(const Plan& plan) {
     const podctl::Change& change = ChangeOf(plan, "pod.a");
@@ -52,17 +52,18 @@ class PlannerTest : public ::testing::Test {
     return pod == nullptr ? std::vector<std::string>{} : pod->fields;
   }
   std::string OnlyError() {
-    const Diagnostics diagnostics = desk_.TryPlan();
+    const Diagnostics diagnostics = harness_.TryPlan();
     EXPECT_EQ(diagnostics.items().size(), 1U);
     return diagnostics.items().empty() ? "" : diagnostics.items().front().summary;
   }
 
-  Desk desk_;
+  Harness harness_;
 };
 
 TEST_F(PlannerTest, APodThatIsNowhereIsCreated) {
-  desk_.Pods(Desk::Pod("a", "    labels: {team: vision}\n    networkConfig: {network: default}\n"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(
+      Harness::Pod("a", "    labels: {team: vision}\n    networkConfig: {network: default}\n"));
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("create pod.a"));
   EXPECT_THAT(Lines(ChangeOf(plan, "pod.a").attributes),
               ElementsAre("acceleratorType: (none) -> v3-32", "labels.team: (none) -> vision",
@@ -77,13 +78,13 @@ TEST_F(PlannerTest, AnUnchangedSpecIsAnEmptyPlan) {
   EXPECT_TRUE(plan.Empty());
   EXPECT_TRUE(plan.drift.empty());
   EXPECT_EQ(plan.Counts().add + plan.Counts().change + plan.Counts().destroy, 0U);
-  EXPECT_EQ(plan.lineage, desk_.Stored().lineage);
-  EXPECT_EQ(plan.serial, desk_.Stored().serial);
+  EXPECT_EQ(plan.lineage, harness_.Stored().lineage);
+  EXPECT_EQ(plan.serial, harness_.Stored().serial);
 }
 
 // A node as the service shows it, with everything it fills in on its own.
 TEST_F(PlannerTest, WhatTheServerFillsInIsNeverADifference) {
-  desk_.Pods(Desk::Pod("a", R"(    description: for a day
+  harness_.Pods(Harness::Pod("a", R"(    description: for a day
     labels: {team: vision}
     tags: [b, a]
     metadata: {startup-script: "echo hi"}
@@ -93,7 +94,7 @@ TEST_F(PlannerTest, WhatTheServerFillsInIsNeverADifference) {
     shieldedInstanceConfig: {enableSecureBoot: false}
     dataDisks: [{sourceDisk: projects/p/zones/europe-west4-a/disks/d}]
 )"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   const auto full = ParseJson(R"({
     "name": "projects/p/locations/europe-west4-a/nodes/a",
     "description": "for a day", "acceleratorType": "v3-32", "state": "READY",
@@ -120,43 +121,43 @@ TEST_F(PlannerTest, WhatTheServerFillsInIsNeverADifference) {
     "symptoms": [{"symptomType": "LOW_MEMORY", "workerId": "0"}],
     "apiVersion": "V2", "upcomingMaintenance": {"type": "SCHEDULED"}})");
   ASSERT_TRUE(full.has_value()) << full.error().message;
-  desk_.Edit("a", [&](Value& node) {
+  harness_.Edit("a", [&](Value& node) {
     const Value id = node["id"];
     node = *full;
     node.Set("id", id);
   });
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), IsEmpty());
   EXPECT_TRUE(plan.drift.empty()) << plan.drift.front().sentence;
 }
 
 TEST_F(PlannerTest, ValuesAreComparedInTheirNormalForm) {
-  desk_.Pods(
+  harness_.Pods(
       "  a:\n    acceleratorType: V3-32\n    runtimeVersion: r\n"
       "    networkConfig:\n"
       "      network: https://www.googleapis.com/compute/v1/projects/p/global/networks/n\n"
       "      subnetwork: regions/europe-west4/subnetworks/s\n");
-  desk_.ApplyAll();
-  desk_.Edit("a", [](Value& node) {
+  harness_.ApplyAll();
+  harness_.Edit("a", [](Value& node) {
     node.Set("acceleratorType", "v3-32");
     node.SetPath("networkConfig.network", "projects/p/global/networks/n");
     node.SetPath("networkConfig.subnetwork", "projects/p/regions/europe-west4/subnetworks/s");
   });
-  EXPECT_THAT(Actions(desk_.MakePlan()), IsEmpty());
-  EXPECT_TRUE(desk_.MakePlan().drift.empty());
+  EXPECT_THAT(Actions(harness_.MakePlan()), IsEmpty());
+  EXPECT_TRUE(harness_.MakePlan().drift.empty());
 }
 
 TEST_F(PlannerTest, NetworksOfSeveralInterfacesAreComparedInTheirNormalForm) {
-  desk_.Pods(Desk::Pod("a", "    networkConfigs: [{network: default}, {network: second}]\n"));
-  ASSERT_TRUE(desk_.Apply().ok());
-  desk_.Edit("a", [](Value& node) {
+  harness_.Pods(Harness::Pod("a", "    networkConfigs: [{network: default}, {network: second}]\n"));
+  ASSERT_TRUE(harness_.Apply().ok());
+  harness_.Edit("a", [](Value& node) {
     Value::List configs = node["networkConfigs"].AsList();
     configs[0].Set("network", "projects/p/global/networks/default");
     configs[1].Set("network", "projects/p/global/networks/second");
     node.Set("networkConfigs", configs);
   });
-  EXPECT_THAT(Actions(desk_.MakePlan()), IsEmpty());
-  EXPECT_TRUE(desk_.MakePlan().drift.empty());
+  EXPECT_THAT(Actions(harness_.MakePlan()), IsEmpty());
+  EXPECT_TRUE(harness_.MakePlan().drift.empty());
 }
 
 TEST_F(PlannerTest, APatchSendsOnlyTheFieldsThatChange) {
@@ -170,20 +171,20 @@ TEST_F(PlannerTest, APatchSendsOnlyTheFieldsThatChange) {
                           "networkConfig.enableExternalIps: (none) -> true",
                           "tags: [\"a\"] -> [\"a\",\"b\"]"));
   EXPECT_EQ(plan.Counts().change, 1U);
-  desk_.ApplyAll();
-  EXPECT_THAT(desk_.Requests(),
+  harness_.ApplyAll();
+  EXPECT_THAT(harness_.Requests(),
               ElementsAre("create a", "patch a labels,networkConfig.enableExternalIps,tags"));
 }
 
 TEST_F(PlannerTest, OthersLabelsAndMetadataAreTheirs) {
-  desk_.Pods(Desk::Pod("a", "    labels: {team: vision}\n    metadata: {mine: \"1\"}\n"));
-  desk_.ApplyAll();
-  desk_.Edit("a", [](Value& node) {
+  harness_.Pods(Harness::Pod("a", "    labels: {team: vision}\n    metadata: {mine: \"1\"}\n"));
+  harness_.ApplyAll();
+  harness_.Edit("a", [](Value& node) {
     node.SetPath("labels.theirs", "x");
     node.SetPath("metadata.ssh-keys", "bob:ssh-rsa AAAA");
   });
-  EXPECT_THAT(Actions(desk_.MakePlan()), IsEmpty());
-  EXPECT_TRUE(desk_.MakePlan().drift.empty());
+  EXPECT_THAT(Actions(harness_.MakePlan()), IsEmpty());
+  EXPECT_TRUE(harness_.MakePlan().drift.empty());
 }
 
 TEST_F(PlannerTest, OwnKeysThatLeaveTheSpecAreRemoved) {
@@ -191,10 +192,10 @@ TEST_F(PlannerTest, OwnKeysThatLeaveTheSpecAreRemoved) {
                            "    labels: {a: x}\n    metadata: {m: \"1\"}\n");
   EXPECT_THAT(Lines(ChangeOf(plan, "pod.a").attributes),
               ElementsAre("labels.b: y -> (none)", "metadata.n: 2 -> (none)"));
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.Node("a")["labels"].Find("b"), nullptr);
-  EXPECT_EQ(desk_.Node("a")["metadata"].Find("n"), nullptr);
-  EXPECT_EQ(desk_.Node("a")["metadata"]["m"].AsString(), "1");
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.Node("a")["labels"].Find("b"), nullptr);
+  EXPECT_EQ(harness_.Node("a")["metadata"].Find("n"), nullptr);
+  EXPECT_EQ(harness_.Node("a")["metadata"]["m"].AsString(), "1");
 }
 
 TEST_F(PlannerTest, TagsAreASet) {
@@ -204,9 +205,9 @@ TEST_F(PlannerTest, TagsAreASet) {
 TEST_F(PlannerTest, WhatThePodOwnedIsClearedWhenTheSpecDropsIt) {
   const Plan plan = Change("    description: x\n    tags: [a]\n", "");
   EXPECT_THAT(Fields(plan), ElementsAre("description", "tags"));
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.Node("a").Find("description"), nullptr);
-  EXPECT_EQ(desk_.Node("a").Find("tags"), nullptr);
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.Node("a").Find("description"), nullptr);
+  EXPECT_EQ(harness_.Node("a").Find("tags"), nullptr);
 }
 
 TEST_F(PlannerTest, DataDisksArePatched) {
@@ -252,25 +253,25 @@ TEST_F(PlannerTest, IgnoredChangesAreNeitherPlannedNorWritten) {
   const std::string keys =
       "    labels: {team: vision, cost: \"1\"}\n    metadata: {m: \"1\", n: \"1\"}\n"
       "    lifecycle: {ignoreChanges: [labels.team, metadata.m, description]}\n";
-  desk_.Pods(Desk::Pod("a", keys));
-  desk_.ApplyAll();
-  desk_.Edit("a", [](Value& node) {
+  harness_.Pods(Harness::Pod("a", keys));
+  harness_.ApplyAll();
+  harness_.Edit("a", [](Value& node) {
     node.SetPath("labels.team", "theirs");
     node.SetPath("metadata.m", "theirs");
     node.Set("description", "theirs");
   });
-  Plan plan = desk_.MakePlan();
+  Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), IsEmpty());
   EXPECT_TRUE(plan.drift.empty());
   // Another change of the same maps leaves them alone as well.
-  desk_.Pods(Desk::Pod("a",
-                       "    labels: {team: vision, cost: \"2\"}\n"
-                       "    metadata: {m: \"1\", n: \"2\"}\n"
-                       "    lifecycle: {ignoreChanges: [labels.team, metadata.m]}\n"));
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.Node("a")["labels"]["team"].AsString(), "theirs");
-  EXPECT_EQ(desk_.Node("a")["metadata"]["m"].AsString(), "theirs");
-  EXPECT_EQ(desk_.Node("a")["metadata"]["n"].AsString(), "2");
+  harness_.Pods(Harness::Pod("a",
+                             "    labels: {team: vision, cost: \"2\"}\n"
+                             "    metadata: {m: \"1\", n: \"2\"}\n"
+                             "    lifecycle: {ignoreChanges: [labels.team, metadata.m]}\n"));
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.Node("a")["labels"]["team"].AsString(), "theirs");
+  EXPECT_EQ(harness_.Node("a")["metadata"]["m"].AsString(), "theirs");
+  EXPECT_EQ(harness_.Node("a")["metadata"]["n"].AsString(), "2");
 }
 
 TEST_F(PlannerTest, PreventDestroyStopsAReplacement) {
@@ -280,22 +281,22 @@ TEST_F(PlannerTest, PreventDestroyStopsAReplacement) {
 }
 
 TEST_F(PlannerTest, PreventDestroyOutlivesItsSpec) {
-  desk_.Pods(Desk::Pod("a", "    lifecycle: {preventDestroy: true}\n") + Desk::Pod("b"));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("b"));
+  harness_.Pods(Harness::Pod("a", "    lifecycle: {preventDestroy: true}\n") + Harness::Pod("b"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("b"));
   EXPECT_EQ(OnlyError(), "pod.a must not be destroyed");
   // Lifting it is a change of bookkeeping, which an apply without requests takes over.
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b"));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("b"));
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("delete pod.a"));
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("b"));
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("delete pod.a"));
 }
 
 TEST_F(PlannerTest, APodThatLeavesTheSpecIsDeleted) {
-  desk_.Pods(Desk::Pod("a", "    metadata: {m: \"1\"}\n") + Desk::Pod("b"));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("b"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("a", "    metadata: {m: \"1\"}\n") + Harness::Pod("b"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("b"));
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("delete pod.a"));
   EXPECT_EQ(ChangeOf(plan, "pod.a").reason, "it is no longer in the spec");
   EXPECT_THAT(Lines(ChangeOf(plan, "pod.a").attributes),
@@ -305,11 +306,11 @@ TEST_F(PlannerTest, APodThatLeavesTheSpecIsDeleted) {
 }
 
 TEST_F(PlannerTest, APodThatIsGoneAlreadyIsOnlyForgotten) {
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b"));
-  desk_.ApplyAll();
-  desk_.cloud.RemoveNode(Desk::Name("a"));
-  desk_.Pods(Desk::Pod("b"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b"));
+  harness_.ApplyAll();
+  harness_.cloud.RemoveNode(Harness::Name("a"));
+  harness_.Pods(Harness::Pod("b"));
+  const Plan plan = harness_.MakePlan();
   EXPECT_EQ(ChangeOf(plan, "pod.a").verb, Verb::kForget);
   EXPECT_EQ(plan.Counts().destroy, 0U);
   EXPECT_FALSE(plan.Empty());
@@ -318,14 +319,14 @@ TEST_F(PlannerTest, APodThatIsGoneAlreadyIsOnlyForgotten) {
 TEST_F(PlannerTest, ANodeThatPodctlDidNotMakeIsLeftAlone) {
   Value theirs;
   theirs.Set("acceleratorType", "v3-32");
-  desk_.cloud.PutNode(Desk::Name("a"), theirs);
-  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  harness_.cloud.PutNode(Harness::Name("a"), theirs);
+  harness_.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
   EXPECT_EQ(OnlyError(), "a node named `a` already exists in europe-west4-a");
-  const std::string detail = desk_.TryPlan().items().front().detail;
+  const std::string detail = harness_.TryPlan().items().front().detail;
   EXPECT_THAT(detail, HasSubstr("1. The state that knows it may be elsewhere"));
   EXPECT_THAT(detail,
               HasSubstr(fmt::format("2. To take the node over: podctl import pod.a {}/{}/a\n",
-                                    Desk::Name("a").project, Desk::Name("a").zone)));
+                                    Harness::Name("a").project, Harness::Name("a").zone)));
   EXPECT_THAT(detail, HasSubstr("3. To make another one: give this pod a `nodeId` of its own."));
 }
 
@@ -334,10 +335,10 @@ TEST_F(PlannerTest, ANodeThatSomebodyIsDeletingIsWaitedForByThem) {
   Value theirs;
   theirs.Set("acceleratorType", "v3-32");
   theirs.Set("state", "DELETING");
-  desk_.cloud.PutNode(Desk::Name("a"), theirs);
-  desk_.Pods(Desk::Pod("a"));
+  harness_.cloud.PutNode(Harness::Name("a"), theirs);
+  harness_.Pods(Harness::Pod("a"));
   EXPECT_EQ(OnlyError(), "a node named `a` is still being deleted in europe-west4-a");
-  EXPECT_EQ(desk_.TryPlan().items().front().detail,
+  EXPECT_EQ(harness_.TryPlan().items().front().detail,
             "Somebody deletes it, not this state. Wait until it is gone and run the same command "
             "again, or give this pod a `nodeId` of its own.");
 }
@@ -348,15 +349,15 @@ TEST(TakenHintTest, SaysWhichStateWasLookedAtAndTheLineThatImports) {
   pod.project = "p";
   pod.zone = "z";
   pod.node_id = "b1";
-  EXPECT_THAT(
-      TakenHint(pod, Addr("pod.b1"), nullptr, {}, {"it's/podctl.state.json", " -f 'team a'", ""}),
-      AllOf(HasSubstr("looked at it's/podctl.state.json, where there is none yet."),
-            HasSubstr("podctl import pod.b1 p/z/b1 -f 'team a'\n")));
+  EXPECT_THAT(NameConflictHint(pod, Addr("pod.b1"), nullptr, {},
+                               {"it's/podctl.state.json", " -f 'team a'", ""}),
+              AllOf(HasSubstr("looked at it's/podctl.state.json, where there is none yet."),
+                    HasSubstr("podctl import pod.b1 p/z/b1 -f 'team a'\n")));
   State state;
   state.lineage = "l";
   state.serial = 41;
   pod.node_id = "b1;touch x";
-  EXPECT_THAT(TakenHint(pod, Addr("pod.b1"), nullptr, state, {"s.json", "", ""}),
+  EXPECT_THAT(NameConflictHint(pod, Addr("pod.b1"), nullptr, state, {"s.json", "", ""}),
               AllOf(HasSubstr("looked at s.json, which is at serial 41 and holds 0 pods."),
                     HasSubstr("podctl import pod.b1 'p/z/b1;touch x'\n")));
 }
@@ -365,27 +366,27 @@ TEST(TakenHintTest, SaysByTheLabelWhichStateMadeIt) {
   State state;
   state.lineage = "mine";
   Value node = WithLineage(Value::EmptyMap(), "mine");
-  EXPECT_THAT(TakenHint({}, Addr("pod.b1"), &node, state, {}),
+  EXPECT_THAT(NameConflictHint({}, Addr("pod.b1"), &node, state, {}),
               StartsWith("By its label podctl made that node with this state, which does not know "
                          "it any more, and leaves it alone.\n1. "));
   node = WithLineage(Value::EmptyMap(), "theirs\nforged");
-  EXPECT_THAT(TakenHint({}, Addr("pod.b1"), &node, state, {}),
+  EXPECT_THAT(NameConflictHint({}, Addr("pod.b1"), &node, state, {}),
               StartsWith("By its label podctl made that node with another state, of lineage "
                          "theirs\\x0aforged, and leaves it alone.\n1. "));
 }
 
 TEST_F(PlannerTest, ARenamedPodIsToldWhoseNodeItWants) {
   Change("", "");
-  desk_.Pods(Desk::Pod("b", "    nodeId: a\n"));
-  const Diagnostics diagnostics = desk_.TryPlan();
+  harness_.Pods(Harness::Pod("b", "    nodeId: a\n"));
+  const Diagnostics diagnostics = harness_.TryPlan();
   ASSERT_FALSE(diagnostics.items().empty());
   EXPECT_THAT(diagnostics.items().front().detail, HasSubstr("It is pod.a in the state"));
 }
 
 TEST_F(PlannerTest, DependenciesComeFirstAndTheirStepsAreAwaited) {
-  desk_.Pods(Desk::Pod("b", "    dependsOn: [pod.a]\n") +
-             Desk::Pod("a", "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}]\n"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("b", "    dependsOn: [pod.a]\n") +
+                Harness::Pod("a", "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}]\n"));
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("create pod.a", "run bootstrap.a.x", "run bootstrap.a.y",
                                          "create pod.b"));
   EXPECT_THAT(ChangeOf(plan, "bootstrap.a.y").waits_for, ElementsAre("bootstrap.a.x", "pod.a"));
@@ -394,40 +395,42 @@ TEST_F(PlannerTest, DependenciesComeFirstAndTheirStepsAreAwaited) {
 }
 
 TEST_F(PlannerTest, DeletesGoTheOtherWayRound) {
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    dependsOn: [pod.a]\n") + Desk::Pod("c"));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("c"));
-  const Plan plan = desk_.MakePlan();
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b", "    dependsOn: [pod.a]\n") +
+                Harness::Pod("c"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("c"));
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(ChangeOf(plan, "pod.a").waits_for, ElementsAre("pod.b"));
   EXPECT_THAT(ChangeOf(plan, "pod.b").waits_for, IsEmpty());
 }
 
 TEST_F(PlannerTest, NobodyWaitsForWhatIsKept) {
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    dependsOn: [pod.a]\n"));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    dependsOn: [pod.a]\n    description: x\n"));
-  EXPECT_THAT(ChangeOf(desk_.MakePlan(), "pod.b").waits_for, IsEmpty());
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b", "    dependsOn: [pod.a]\n"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("a") +
+                Harness::Pod("b", "    dependsOn: [pod.a]\n    description: x\n"));
+  EXPECT_THAT(ChangeOf(harness_.MakePlan(), "pod.b").waits_for, IsEmpty());
 }
 
 TEST_F(PlannerTest, ReferencesAreKnownOnceTheirPodIs) {
   const std::string pods =
-      Desk::Pod("a") +
-      Desk::Pod("b",
-                "    metadata: {peer: \"${pod.a.networkEndpoints[0].ipAddress}\"}\n"
-                "    labels: {up: \"${pod.a.state}\"}\n");
-  desk_.Pods(pods);
-  Plan plan = desk_.MakePlan();
+      Harness::Pod("a") +
+      Harness::Pod("b",
+                   "    metadata: {peer: \"${pod.a.networkEndpoints[0].ipAddress}\"}\n"
+                   "    labels: {up: \"${pod.a.state}\"}\n");
+  harness_.Pods(pods);
+  Plan plan = harness_.MakePlan();
   EXPECT_THAT(Lines(ChangeOf(plan, "pod.b").attributes),
               ElementsAre("acceleratorType: (none) -> v3-32", "labels.up: (none) -> (unknown)",
                           "metadata.peer: (none) -> (unknown)",
                           "runtimeVersion: (none) -> tpu-vm-tf-2.11.0-pod"));
   EXPECT_THAT(ChangeOf(plan, "pod.b").waits_for, ElementsAre("pod.a"));
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.Node("b")["metadata"]["peer"].AsString(), "10.164.0.2");
-  EXPECT_EQ(desk_.Node("b")["labels"]["up"].AsString(), "READY");
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.Node("b")["metadata"]["peer"].AsString(), "10.164.0.2");
+  EXPECT_EQ(harness_.Node("b")["labels"]["up"].AsString(), "READY");
   // While `a` is replaced its address is not known: `b` follows in place.
-  desk_.cloud.EditNode(Desk::Name("a"), [](Value& node) { node.Set("state", "PREEMPTED"); });
-  plan = desk_.MakePlan();
+  harness_.cloud.EditNode(Harness::Name("a"), [](Value& node) { node.Set("state", "PREEMPTED"); });
+  plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a", "update pod.b"));
   EXPECT_THAT(Lines(ChangeOf(plan, "pod.b").attributes),
               Contains("metadata.peer: 10.164.0.2 -> (unknown)"));
@@ -435,34 +438,34 @@ TEST_F(PlannerTest, ReferencesAreKnownOnceTheirPodIs) {
 
 TEST_F(PlannerTest, SensitiveMetadataIsComparedAndNeverStored) {
   const std::string keys = "    metadata: {token: {env: TOKEN, sensitive: true}}\n";
-  desk_.environment["TOKEN"] = "first-secret";
-  desk_.Pods(Desk::Pod("a", keys));
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.Node("a")["metadata"]["token"].AsString(), "first-secret");
-  EXPECT_THAT(desk_.files.FileText("/project/podctl.state.json").value_or(""),
+  harness_.environment["TOKEN"] = "first-secret";
+  harness_.Pods(Harness::Pod("a", keys));
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.Node("a")["metadata"]["token"].AsString(), "first-secret");
+  EXPECT_THAT(harness_.files.FileText("/project/podctl.state.json").value_or(""),
               Not(HasSubstr("first-secret")));
-  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.a")).metadata.at("token"),
+  EXPECT_THAT(Pods(harness_.Stored()).at(Addr("pod.a")).metadata.at("token"),
               ::testing::StartsWith("hmac-sha256:"));
-  desk_.environment["TOKEN"] = "second-secret";
-  const Plan plan = desk_.MakePlan();
+  harness_.environment["TOKEN"] = "second-secret";
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Fields(plan), ElementsAre("metadata"));
   ASSERT_EQ(ChangeOf(plan, "pod.a").attributes.size(), 1U);
   EXPECT_TRUE(ChangeOf(plan, "pod.a").attributes[0].sensitive);
   // Still hidden when the spec no longer says so, and in a delete.
-  desk_.Pods(Desk::Pod("a"));
-  EXPECT_TRUE(ChangeOf(desk_.MakePlan(), "pod.a").attributes[0].sensitive);
+  harness_.Pods(Harness::Pod("a"));
+  EXPECT_TRUE(ChangeOf(harness_.MakePlan(), "pod.a").attributes[0].sensitive);
 }
 
 TEST_F(PlannerTest, FlagsWithASecretAreNotStoredForExecEither) {
-  desk_.environment["TOKEN"] = "the-secret";
-  desk_.SpecText(
+  harness_.environment["TOKEN"] = "the-secret";
+  harness_.SpecText(
       "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: the-secret}}\n"
       "pods:\n" +
-      Desk::Pod("a", "    runtimeEnv: {TOKEN: \"${var.t}\"}\n"));
-  desk_.ApplyAll();
-  EXPECT_THAT(desk_.Node("a")["metadata"]["tensorflow-env-vars"].AsString(),
+      Harness::Pod("a", "    runtimeEnv: {TOKEN: \"${var.t}\"}\n"));
+  harness_.ApplyAll();
+  EXPECT_THAT(harness_.Node("a")["metadata"]["tensorflow-env-vars"].AsString(),
               HasSubstr("the-secret"));
-  EXPECT_THAT(desk_.files.FileText("/project/podctl.state.json").value_or(""),
+  EXPECT_THAT(harness_.files.FileText("/project/podctl.state.json").value_or(""),
               Not(HasSubstr("the-secret")));
 }
 

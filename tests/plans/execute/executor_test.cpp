@@ -18,21 +18,21 @@
 #include "state/state_json.h"
 #include "state/store.h"
 #include "state/stores/local_store.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
 
-using testing::Desk;
 using ::testing::ElementsAre;
 using testing::FakeProvider;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class ExecutorTest : public ::testing::Test {
  protected:
-  Desk desk_;
+  Harness harness_;
 };
 
 // Says that the step took on worker 1, and then knows no more of it.
@@ -57,12 +57,12 @@ class ForgetfulStepRunner final : public StepRunner {
 
 TEST_F(ExecutorTest, WhatTookOnAWorkerIsNotedWithoutWaitingForTheOthers) {
   ForgetfulStepRunner steps;
-  desk_.steps_door = &steps;
-  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
-  const ExecuteResult result = desk_.Apply();
+  harness_.steps_door = &steps;
+  harness_.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  const ExecuteResult result = harness_.Apply();
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_THAT(result.failures[0].error.message, HasSubstr("workers 0,2-3: it fell over"));
-  const State stored = desk_.Stored();
+  const State stored = harness_.Stored();
   ASSERT_EQ(Steps(stored).at(Addr("bootstrap.a.x")).workers.size(), 1U);
   EXPECT_EQ(Steps(stored).at(Addr("bootstrap.a.x")).workers.begin()->first, 1);
   EXPECT_EQ(Pods(stored).at(Addr("pod.a")).host_keys.at(1),
@@ -70,48 +70,48 @@ TEST_F(ExecutorTest, WhatTookOnAWorkerIsNotedWithoutWaitingForTheOthers) {
 }
 
 TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
-  desk_.Pods(Desk::Pod("a"));
+  harness_.Pods(Harness::Pod("a"));
   std::optional<PendingAction> create;
   bool existed = true;
-  desk_.cloud.Before("create", [&](FakeProvider&) {
-    const PodRecord record = Pods(desk_.Stored()).at(Addr("pod.a"));
+  harness_.cloud.Before("create", [&](FakeProvider&) {
+    const PodRecord record = Pods(harness_.Stored()).at(Addr("pod.a"));
     create = record.pending();
     existed = record.exists();
     EXPECT_EQ(record.current.locator, "a");
   });
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   ASSERT_TRUE(create.has_value());
   EXPECT_EQ(create->kind, PendingAction::Kind::kCreate);
   EXPECT_EQ(create->operation, "");
   EXPECT_EQ(create->begun_at, "2026-11-20T14:30:00Z");
   EXPECT_FALSE(existed);
 
-  desk_.Pods(Desk::Pod("a", "    description: x\n"));
+  harness_.Pods(Harness::Pod("a", "    description: x\n"));
   std::optional<PendingAction> patch;
-  desk_.cloud.Before(
-      "patch", [&](FakeProvider&) { patch = Pods(desk_.Stored()).at(Addr("pod.a")).pending(); });
-  desk_.ApplyAll();
+  harness_.cloud.Before(
+      "patch", [&](FakeProvider&) { patch = Pods(harness_.Stored()).at(Addr("pod.a")).pending(); });
+  harness_.ApplyAll();
   ASSERT_TRUE(patch.has_value());
   EXPECT_EQ(patch->kind, PendingAction::Kind::kPatch);
 
   std::optional<PendingAction> gone;
-  desk_.cloud.Before(
-      "delete", [&](FakeProvider&) { gone = Pods(desk_.Stored()).at(Addr("pod.a")).pending(); });
-  EXPECT_TRUE(desk_.Destroy().ok());
+  harness_.cloud.Before(
+      "delete", [&](FakeProvider&) { gone = Pods(harness_.Stored()).at(Addr("pod.a")).pending(); });
+  EXPECT_TRUE(harness_.Destroy().ok());
   ASSERT_TRUE(gone.has_value());
   EXPECT_EQ(gone->kind, PendingAction::Kind::kDelete);
 }
 
 TEST_F(ExecutorTest, TheResultIsOnTheDiskBeforeADependentActs) {
-  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") +
-             Desk::Pod("b", "    dependsOn: [pod.a]\n"));
+  harness_.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") +
+                Harness::Pod("b", "    dependsOn: [pod.a]\n"));
   std::optional<State> at_step;
-  desk_.workers.OnRun([&](const auto&, const std::stop_token&) { at_step = desk_.Stored(); });
+  harness_.workers.OnRun([&](const auto&, const std::stop_token&) { at_step = harness_.Stored(); });
   std::optional<State> at_second;
-  desk_.cloud.Before("create", [&](FakeProvider& cloud) {
-    cloud.Before("create", [&](FakeProvider&) { at_second = desk_.Stored(); });
+  harness_.cloud.Before("create", [&](FakeProvider& cloud) {
+    cloud.Before("create", [&](FakeProvider&) { at_second = harness_.Stored(); });
   });
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   ASSERT_TRUE(at_step.has_value());
   EXPECT_TRUE(Pods(*at_step).at(Addr("pod.a")).exists());
   EXPECT_FALSE(Pods(*at_step).at(Addr("pod.a")).pending().has_value());
@@ -120,8 +120,8 @@ TEST_F(ExecutorTest, TheResultIsOnTheDiskBeforeADependentActs) {
 }
 
 TEST_F(ExecutorTest, AnOperationsNameIsOnTheDiskWhileItRuns) {
-  Desk slow(FakeProvider::Options{.looks = 10});
-  slow.Pods(Desk::Pod("a"));
+  Harness slow(FakeProvider::Options{.looks = 10});
+  slow.Pods(Harness::Pod("a"));
   std::string name;
   const std::function<void(FakeProvider&)> look = [&](FakeProvider& cloud) {
     const auto pending = Pods(slow.Stored()).at(Addr("pod.a")).pending();
@@ -136,64 +136,65 @@ TEST_F(ExecutorTest, AnOperationsNameIsOnTheDiskWhileItRuns) {
 // ---- A disk that fails.
 
 TEST_F(ExecutorTest, AFailedSaveEndsTheRunWithoutFurtherActs) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
-  const std::string before = desk_.files.FileText("/project/podctl.state.json").value_or("");
-  desk_.cloud.ForgetCalls();
-  desk_.Pods(Desk::Pod("a", "    description: x\n") + Desk::Pod("b"));
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
+  const std::string before = harness_.files.FileText("/project/podctl.state.json").value_or("");
+  harness_.cloud.ForgetCalls();
+  harness_.Pods(Harness::Pod("a", "    description: x\n") + Harness::Pod("b"));
   // The disk is full from the moment the API is asked what there is.
-  desk_.cloud.Before("list", [&](FakeProvider&) { desk_.files.LimitSpace(0); });
-  const ExecuteResult result = desk_.Apply();
+  harness_.cloud.Before("list", [&](FakeProvider&) { harness_.files.LimitSpace(0); });
+  const ExecuteResult result = harness_.Apply();
   ASSERT_TRUE(result.save_error.has_value());
   EXPECT_FALSE(result.ok());
-  EXPECT_EQ(desk_.cloud.MutatingCalls(), 0);
-  EXPECT_EQ(desk_.files.FileText("/project/podctl.state.json"), before);
-  desk_.files.LimitSpace(std::nullopt);
-  desk_.ApplyAll();
+  EXPECT_EQ(harness_.cloud.MutatingCalls(), 0);
+  EXPECT_EQ(harness_.files.FileText("/project/podctl.state.json"), before);
+  harness_.files.LimitSpace(std::nullopt);
+  harness_.ApplyAll();
 }
 
 TEST_F(ExecutorTest, AFailedSaveWhileAnOperationRunsIsNotForgottenByALaterOne) {
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    dependsOn: [pod.a]\n"));
-  desk_.cloud.Before("create", [&](FakeProvider&) { desk_.files.LimitSpace(0); });
-  desk_.cloud.Before("attributes", [&](FakeProvider&) { desk_.files.LimitSpace(std::nullopt); });
-  const ExecuteResult result = desk_.Apply();
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b", "    dependsOn: [pod.a]\n"));
+  harness_.cloud.Before("create", [&](FakeProvider&) { harness_.files.LimitSpace(0); });
+  harness_.cloud.Before("attributes",
+                        [&](FakeProvider&) { harness_.files.LimitSpace(std::nullopt); });
+  const ExecuteResult result = harness_.Apply();
   EXPECT_FALSE(result.ok());
-  EXPECT_TRUE(desk_.Node("b").is_null());
-  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
-  desk_.ApplyAll();
-  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create b"));
+  EXPECT_TRUE(harness_.Node("b").is_null());
+  EXPECT_THAT(harness_.Requests(), ElementsAre("create a"));
+  harness_.ApplyAll();
+  EXPECT_THAT(harness_.Requests(), ElementsAre("create a", "create b"));
 }
 
 // The folder of the state goes away from under the run: what it knows is written elsewhere, and
 // once pushed it is as if nothing had happened.
 TEST_F(ExecutorTest, WhatCannotBeSavedIsWrittenAsideForPush) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.cloud.Before("create", [&](FakeProvider&) { desk_.files.SetReadOnly("/project"); });
-  const ExecuteResult result = desk_.Apply();
+  harness_.Pods(Harness::Pod("a"));
+  harness_.cloud.Before("create", [&](FakeProvider&) { harness_.files.SetReadOnly("/project"); });
+  const ExecuteResult result = harness_.Apply();
   EXPECT_TRUE(result.unsaved);
   ASSERT_TRUE(result.save_error.has_value());
   EXPECT_THAT(result.saved_aside, ::testing::StartsWith("/tmp/podctl.state.json.errored-"));
-  EXPECT_FALSE(Pods(desk_.Stored()).at(Addr("pod.a")).exists());
+  EXPECT_FALSE(Pods(harness_.Stored()).at(Addr("pod.a")).exists());
   State aside =
-      *StateFromJson(*desk_.files.FileText(result.saved_aside), "aside", RememberedKinds());
+      *StateFromJson(*harness_.files.FileText(result.saved_aside), "aside", RememberedKinds());
   EXPECT_TRUE(Pods(aside).at(Addr("pod.a")).exists());
 
-  desk_.files.SetReadOnly("/project", false);
-  LocalStore store("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {},
-                   RememberedKinds());
+  harness_.files.SetReadOnly("/project", false);
+  LocalStore store("/project/podctl.state.json", harness_.files, harness_.clock, harness_.random,
+                   {}, RememberedKinds());
   auto stored = store.Load();
   ASSERT_TRUE(stored);
   EXPECT_EQ(aside.serial, stored->state->serial + 1);
   ASSERT_TRUE(CheckPush(*stored, aside, false));
   ASSERT_TRUE(store.Push(aside, &stored->generation));
-  EXPECT_TRUE(desk_.MakePlan().Empty());
-  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+  EXPECT_TRUE(harness_.MakePlan().Empty());
+  EXPECT_THAT(harness_.Requests(), ElementsAre("create a"));
 }
 
 TEST_F(ExecutorTest, WhatCannotBeWrittenAnywhereIsSaid) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.cloud.Before("create", [&](FakeProvider&) { desk_.files.LimitSpace(0); });
-  const ExecuteResult result = desk_.Apply();
+  harness_.Pods(Harness::Pod("a"));
+  harness_.cloud.Before("create", [&](FakeProvider&) { harness_.files.LimitSpace(0); });
+  const ExecuteResult result = harness_.Apply();
   EXPECT_TRUE(result.unsaved);
   EXPECT_EQ(result.saved_aside, "");
   ASSERT_TRUE(result.aside_error.has_value());
@@ -202,40 +203,41 @@ TEST_F(ExecutorTest, WhatCannotBeWrittenAnywhereIsSaid) {
 
 // A run that was stopped, and whose lock was broken meanwhile, loses when it goes on.
 TEST_F(ExecutorTest, ARunThatWasOvertakenLosesItsFirstSave) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b"));
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b"));
   std::string theirs;
-  desk_.cloud.Before("list", [&](FakeProvider&) {
-    LocalStore other("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {},
-                     RememberedKinds());
+  harness_.cloud.Before("list", [&](FakeProvider&) {
+    LocalStore other("/project/podctl.state.json", harness_.files, harness_.clock, harness_.random,
+                     {}, RememberedKinds());
     auto loaded = other.Load();
     Pods(*loaded->state).at(Addr("pod.a")).current.uid = "theirs";
     ASSERT_TRUE(other.Save(*loaded->state, &loaded->generation));
-    theirs = *desk_.files.FileText("/project/podctl.state.json");
+    theirs = *harness_.files.FileText("/project/podctl.state.json");
   });
-  const ExecuteResult result = desk_.Apply();
+  const ExecuteResult result = harness_.Apply();
   ASSERT_TRUE(result.save_error.has_value());
   EXPECT_EQ(result.save_error->code, ErrorCode::kFailedPrecondition);
-  EXPECT_EQ(desk_.files.FileText("/project/podctl.state.json"), theirs);
-  EXPECT_TRUE(desk_.Node("b").is_null());
+  EXPECT_EQ(harness_.files.FileText("/project/podctl.state.json"), theirs);
+  EXPECT_TRUE(harness_.Node("b").is_null());
 }
 
 TEST_F(ExecutorTest, AFullDiskAtAnySaveLosesNothing) {
   for (int k = 1;; ++k) {
     SCOPED_TRACE(k);
-    Desk desk;
-    desk.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") + Desk::Pod("b"));
-    desk.ApplyAll();
-    desk.Pods(Desk::Pod("a", "    libtpuFlags: {f: 1}\n    bootstrap: [{name: x, run: echo}]\n") +
-              Desk::Pod("c", "    dependsOn: [pod.a]\n"));
-    desk.files.FailCall(k, MakeError(ErrorCode::kIo, "No space left on device"), true);
-    const ExecuteResult result = desk.Apply();
-    desk.files.FailCall(0, {});
-    static_cast<void>(desk.Stored());  // whole, whichever generation it is
-    desk.files.Restart();
-    desk.ApplyAll();
-    EXPECT_EQ(desk.cloud.NodeCount(), 2U);
+    Harness harness;
+    harness.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") + Harness::Pod("b"));
+    harness.ApplyAll();
+    harness.Pods(
+        Harness::Pod("a", "    libtpuFlags: {f: 1}\n    bootstrap: [{name: x, run: echo}]\n") +
+        Harness::Pod("c", "    dependsOn: [pod.a]\n"));
+    harness.files.FailCall(k, MakeError(ErrorCode::kIo, "No space left on device"), true);
+    const ExecuteResult result = harness.Apply();
+    harness.files.FailCall(0, {});
+    static_cast<void>(harness.Stored());  // whole, whichever generation it is
+    harness.files.Restart();
+    harness.ApplyAll();
+    EXPECT_EQ(harness.cloud.NodeCount(), 2U);
     if (result.ok()) break;
     ASSERT_LT(k, 2000);
   }
@@ -245,25 +247,25 @@ TEST_F(ExecutorTest, AFullDiskAtAnySaveLosesNothing) {
 
 // Bytes of state written by an apply that makes `count` pods, and by one that patches them all.
 std::pair<std::size_t, std::size_t> BytesOfSaves(int count) {
-  Desk desk;
-  desk.options.parallelism = 0;  // no threads, whose luck would decide what shares a save
+  Harness harness;
+  harness.options.parallelism = 0;  // no threads, whose luck would decide what shares a save
   const auto pods = [&](const std::string& description) {
     std::string text;
     for (int i = 0; i < count; ++i) {
-      text += Desk::Pod("n" + std::to_string(i), "    description: " + description + "\n");
+      text += Harness::Pod("n" + std::to_string(i), "    description: " + description + "\n");
     }
     return text;
   };
   const auto apply = [&](const std::string& description) {
-    desk.Pods(pods(description));
-    desk.files.ClearLog();
-    EXPECT_TRUE(desk.Apply().ok());
+    harness.Pods(pods(description));
+    harness.files.ClearLog();
+    EXPECT_TRUE(harness.Apply().ok());
     std::size_t saves = 0;
-    for (const std::string& line : desk.files.Log()) {
+    for (const std::string& line : harness.files.Log()) {
       saves += line.starts_with("WriteNew ") && line.find(".podctl.state.json.") < line.size();
     }
     EXPECT_GT(saves, 1U);
-    return saves * desk.files.FileText("/project/podctl.state.json").value_or("").size();
+    return saves * harness.files.FileText("/project/podctl.state.json").value_or("").size();
   };
   const std::size_t made = apply("one");
   return {made, apply("two")};
@@ -280,9 +282,9 @@ TEST_F(ExecutorTest, WhatIsWrittenGrowsWithTheChangesAndNotWithTheirSquare) {
 // ---- Interrupts.
 
 TEST_F(ExecutorTest, AnInterruptStartsNothingNewAndLeavesOperationsToTheNextRun) {
-  Desk slow(FakeProvider::Options{.looks = 1000});
-  slow.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") +
-            Desk::Pod("b", "    dependsOn: [pod.a]\n"));
+  Harness slow(FakeProvider::Options{.looks = 1000});
+  slow.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") +
+            Harness::Pod("b", "    dependsOn: [pod.a]\n"));
   slow.cloud.Before("operation", [&](FakeProvider&) { slow.drain.request_stop(); });
   ExecuteResult result = slow.Apply();
   EXPECT_TRUE(result.interrupted);
@@ -307,26 +309,26 @@ TEST_F(ExecutorTest, AnInterruptStartsNothingNewAndLeavesOperationsToTheNextRun)
 }
 
 TEST_F(ExecutorTest, WhatWasNeverBegunIsNoSuccess) {
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b"));
-  desk_.alter_plan = [](Plan* plan) {
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b"));
+  harness_.alter_plan = [](Plan* plan) {
     plan->changes[0].waits_for = {Addr("pod.b")};
     plan->changes[1].waits_for = {Addr("pod.a")};
   };
-  const ExecuteResult result = desk_.Apply();
+  const ExecuteResult result = harness_.Apply();
   EXPECT_EQ(result.skipped.size(), 2U);
   EXPECT_FALSE(result.ok());
-  EXPECT_THAT(desk_.Requests(), IsEmpty());
+  EXPECT_THAT(harness_.Requests(), IsEmpty());
 }
 
 // A saved plan holds no value of what it keeps as it is, and its apply is given none.
 TEST_F(ExecutorTest, WhatIsKeptNeedsNoSecretAgain) {
-  const std::string a = Desk::Pod("a", "    metadata: {token: {env: TOKEN, sensitive: true}}\n");
-  desk_.environment = {{"TOKEN", "the-token"}};
-  desk_.Pods(a);
-  ASSERT_TRUE(desk_.Apply().ok());
-  const PodRecord before = Pods(desk_.Stored()).at(Addr("pod.a"));
-  desk_.Pods(a + Desk::Pod("b"));
-  desk_.alter_plan = [](Plan* plan) {
+  const std::string a = Harness::Pod("a", "    metadata: {token: {env: TOKEN, sensitive: true}}\n");
+  harness_.environment = {{"TOKEN", "the-token"}};
+  harness_.Pods(a);
+  ASSERT_TRUE(harness_.Apply().ok());
+  const PodRecord before = Pods(harness_.Stored()).at(Addr("pod.a"));
+  harness_.Pods(a + Harness::Pod("b"));
+  harness_.alter_plan = [](Plan* plan) {
     for (Change& change : plan->changes) {
       if (change.address != Addr("pod.a")) continue;
       ASSERT_EQ(change.verb, Verb::kKeep);
@@ -334,25 +336,26 @@ TEST_F(ExecutorTest, WhatIsKeptNeedsNoSecretAgain) {
           "hmac-sha256:" + std::string(64, 'a');
     }
   };
-  EXPECT_TRUE(desk_.Apply().ok());
-  const PodRecord after = Pods(desk_.Stored()).at(Addr("pod.a"));
+  EXPECT_TRUE(harness_.Apply().ok());
+  const PodRecord after = Pods(harness_.Stored()).at(Addr("pod.a"));
   EXPECT_EQ(after.metadata, before.metadata);
   EXPECT_EQ(after.sensitive_keys, before.sensitive_keys);
 }
 
 TEST_F(ExecutorTest, AStepThatFindsNoWorkerFails) {
-  desk_.Pods(Desk::Pod("a", "    ssh: {check: false}\n    bootstrap: [{name: x, run: echo}]\n"));
-  desk_.cloud.Before("get", [](FakeProvider& cloud) {
-    cloud.EditNode(Desk::Name("a"), [](Value& node) { node.Erase("networkEndpoints"); });
+  harness_.Pods(
+      Harness::Pod("a", "    ssh: {check: false}\n    bootstrap: [{name: x, run: echo}]\n"));
+  harness_.cloud.Before("get", [](FakeProvider& cloud) {
+    cloud.EditNode(Harness::Name("a"), [](Value& node) { node.Erase("networkEndpoints"); });
   });
-  const ExecuteResult result = desk_.Apply();
+  const ExecuteResult result = harness_.Apply();
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_THAT(result.failures[0].error.message, HasSubstr("no worker that is known"));
 }
 
 TEST_F(ExecutorTest, AnInterruptBeforeTheAnswerStillWritesTheOperationsName) {
-  Desk slow(FakeProvider::Options{.looks = 1000});
-  slow.Pods(Desk::Pod("a"));
+  Harness slow(FakeProvider::Options{.looks = 1000});
+  slow.Pods(Harness::Pod("a"));
   slow.cloud.Before("create", [&](FakeProvider&) { slow.drain.request_stop(); });
   const ExecuteResult result = slow.Apply();
   EXPECT_TRUE(result.interrupted);
@@ -362,39 +365,39 @@ TEST_F(ExecutorTest, AnInterruptBeforeTheAnswerStillWritesTheOperationsName) {
 }
 
 TEST_F(ExecutorTest, AnInterruptedStepIsNoFailureAndRunsAgain) {
-  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
-  desk_.workers.OnRun([&](const auto&, const std::stop_token& stop) {
-    desk_.drain.request_stop();
+  harness_.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  harness_.workers.OnRun([&](const auto&, const std::stop_token& stop) {
+    harness_.drain.request_stop();
     while (!stop.stop_requested()) std::this_thread::yield();  // the loop asks the step to end
   });
-  const ExecuteResult result = desk_.Apply();
+  const ExecuteResult result = harness_.Apply();
   EXPECT_THAT(result.failures, IsEmpty());
   EXPECT_THAT(result.unfinished, ElementsAre("bootstrap.a.x"));
-  desk_.workers.OnRun(nullptr);
-  desk_.drain = {};
-  desk_.ApplyAll();
+  harness_.workers.OnRun(nullptr);
+  harness_.drain = {};
+  harness_.ApplyAll();
 }
 
 // Two signals in quick succession: the connections end on the second, before the loop has seen the
 // first.
 TEST_F(ExecutorTest, AStepThatEndsBeforeTheInterruptIsSeenIsNoFailureEither) {
-  desk_.options.parallelism = 0;  // no threads, whose luck would decide which is seen first
-  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
-  desk_.workers.Fail(2, "cancelled; the command may go on running");
-  desk_.workers.OnRun([&](const auto&, const auto&) { desk_.drain.request_stop(); });
-  const ExecuteResult result = desk_.Apply();
+  harness_.options.parallelism = 0;  // no threads, whose luck would decide which is seen first
+  harness_.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  harness_.workers.Fail(2, "cancelled; the command may go on running");
+  harness_.workers.OnRun([&](const auto&, const auto&) { harness_.drain.request_stop(); });
+  const ExecuteResult result = harness_.Apply();
   EXPECT_TRUE(result.interrupted);
   EXPECT_THAT(result.failures, IsEmpty());
   EXPECT_THAT(result.unfinished, ElementsAre("bootstrap.a.x"));
 }
 
 TEST_F(ExecutorTest, AnInterruptBeforeAnythingBeganDoesNothing) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.drain.request_stop();
-  const ExecuteResult result = desk_.Apply();
+  harness_.Pods(Harness::Pod("a"));
+  harness_.drain.request_stop();
+  const ExecuteResult result = harness_.Apply();
   EXPECT_TRUE(result.interrupted);
-  EXPECT_EQ(desk_.cloud.MutatingCalls(), 0);
-  EXPECT_THAT(desk_.events.lines, ElementsAre("skip pod.a: "));
+  EXPECT_EQ(harness_.cloud.MutatingCalls(), 0);
+  EXPECT_THAT(harness_.events.lines, ElementsAre("skip pod.a: "));
 }
 
 TEST_F(ExecutorTest, ASecondInterruptWaitsForNobody) {
@@ -402,23 +405,23 @@ TEST_F(ExecutorTest, ASecondInterruptWaitsForNobody) {
   GTEST_SKIP() << "threads are left behind on purpose";
 #endif
   // What is leaked on purpose (threads that hang in a call) must outlive the loop.
-  static auto* const desk = new Desk();
-  desk->Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  static auto* const harness = new Harness();
+  harness->Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
   static std::atomic<bool> hangs{true};
-  desk->workers.OnRun([](const auto&, const std::stop_token&) {
-    desk->drain.request_stop();
-    desk->leave.request_stop();
+  harness->workers.OnRun([](const auto&, const std::stop_token&) {
+    harness->drain.request_stop();
+    harness->leave.request_stop();
     while (hangs) std::this_thread::yield();
   });
-  const ExecuteResult result = desk->Apply();
+  const ExecuteResult result = harness->Apply();
   EXPECT_TRUE(result.interrupted);
   EXPECT_THAT(result.unfinished, ElementsAre("bootstrap.a.x"));
-  EXPECT_TRUE(Pods(desk->Stored()).at(Addr("pod.a")).exists());
+  EXPECT_TRUE(Pods(harness->Stored()).at(Addr("pod.a")).exists());
   hangs = false;
 }
 
 // The addresses that the lines of `log` from `begin` on tell of.
-std::set<std::string> ToldOf(const testing::ChangeLog& log, std::size_t begin) {
+std::set<std::string> DescriptionOf(const testing::ChangeLog& log, std::size_t begin) {
   std::set<std::string> addresses;
   for (std::size_t i = begin; i < log.lines.size(); ++i) {
     const Value line = *ParseJson(log.lines[i]);
@@ -429,20 +432,21 @@ std::set<std::string> ToldOf(const testing::ChangeLog& log, std::size_t begin) {
 
 TEST_F(ExecutorTest, AStoreThatLogsIsToldOfTheRecordsThatChangedAndOfNoOther) {
   testing::ChangeLog log;
-  desk_.log = &log;
-  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") + Desk::Pod("b"));
-  desk_.ApplyAll();
-  EXPECT_TRUE(Steps(desk_.Stored()).contains(Addr("bootstrap.a.x")));
+  harness_.log = &log;
+  harness_.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") + Harness::Pod("b"));
+  harness_.ApplyAll();
+  EXPECT_TRUE(Steps(harness_.Stored()).contains(Addr("bootstrap.a.x")));
   std::size_t before = log.lines.size();
-  desk_.Pods(Desk::Pod("a", "    labels: {team: x}\n    bootstrap: [{name: x, run: echo}]\n") +
-             Desk::Pod("b"));
-  desk_.ApplyAll();
-  EXPECT_THAT(ToldOf(log, before), ElementsAre("pod.a"));
+  harness_.Pods(
+      Harness::Pod("a", "    labels: {team: x}\n    bootstrap: [{name: x, run: echo}]\n") +
+      Harness::Pod("b"));
+  harness_.ApplyAll();
+  EXPECT_THAT(DescriptionOf(log, before), ElementsAre("pod.a"));
   before = log.lines.size();
-  desk_.Pods(Desk::Pod("b"));
-  desk_.ApplyAll();
-  EXPECT_THAT(ToldOf(log, before), ElementsAre("bootstrap.a.x", "pod.a"));
-  EXPECT_EQ(desk_.Stored().records.size(), 1U);
+  harness_.Pods(Harness::Pod("b"));
+  harness_.ApplyAll();
+  EXPECT_THAT(DescriptionOf(log, before), ElementsAre("bootstrap.a.x", "pod.a"));
+  EXPECT_EQ(harness_.Stored().records.size(), 1U);
 }
 
 }  // namespace

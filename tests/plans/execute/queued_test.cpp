@@ -14,7 +14,7 @@
 #include "plans/kinds/step/record.h"
 #include "providers/node.h"
 #include "providers/slices.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 #include "tests/support/kinds.h"
 
@@ -24,8 +24,8 @@ namespace {
 using std::chrono::minutes;
 using testing::Actions;
 using testing::ChangeOf;
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -35,25 +35,25 @@ class QueuedTest : public ::testing::Test {
  protected:
   QueuedTest() { Spec(""); }
   void Spec(const std::string& more, const std::string& queued = "{spot: true}") {
-    desk_.Pods(Desk::Pod("a", "    queuedResource: " + queued + "\n" + more));
+    harness_.Pods(Harness::Pod("a", "    queuedResource: " + queued + "\n" + more));
   }
   Error OnlyFailure(const ExecuteResult& result) {
     EXPECT_EQ(result.failures.size(), 1U);
     return result.failures.empty() ? Error{} : result.failures.front().error;
   }
   std::vector<testing::FakeProvider::Call> Sent(const std::string& method) {
-    return desk_.cloud.Calls("queue " + method);
+    return harness_.cloud.Calls("queue " + method);
   }
-  PodRecord Record() { return Pods(desk_.Stored()).at(Addr("pod.a")); }
+  PodRecord Record() { return Pods(harness_.Stored()).at(Addr("pod.a")); }
 
-  Desk desk_;
+  Harness harness_;
 };
 
 TEST_F(QueuedTest, AsksWaitsAndTakesTheNode) {
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.Node("a")["state"], Value("READY"));
-  EXPECT_EQ(desk_.cloud.queue.StateOf(kQueued), "ACTIVE");
-  EXPECT_THAT(desk_.cloud.Calls("create"), IsEmpty());
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.Node("a")["state"], Value("READY"));
+  EXPECT_EQ(harness_.cloud.queue.StateOf(kQueued), "ACTIVE");
+  EXPECT_THAT(harness_.cloud.Calls("create"), IsEmpty());
   const auto sent = Sent("create");
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0].mask.front().size(), 36U);  // a UUID
@@ -65,65 +65,65 @@ TEST_F(QueuedTest, AsksWaitsAndTakesTheNode) {
 }
 
 TEST_F(QueuedTest, TellsTheStatesWhileItWaits) {
-  desk_.ApplyAll();
-  desk_.Destroy();
-  desk_.Apply();
-  desk_.events.At("note pod.a: its queued resource a is WAITING_FOR_RESOURCES");
-  desk_.events.At("note pod.a: its queued resource a is PROVISIONING");
+  harness_.ApplyAll();
+  harness_.Destroy();
+  harness_.Apply();
+  harness_.events.At("note pod.a: its queued resource a is WAITING_FOR_RESOURCES");
+  harness_.events.At("note pod.a: its queued resource a is PROVISIONING");
 }
 
 TEST_F(QueuedTest, ALostAnswerNeverMakesTwo) {
-  desk_.cloud.LoseReply("queue create");
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.cloud.queue.Count(), 1U);
+  harness_.cloud.LoseReply("queue create");
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.cloud.queue.Count(), 1U);
   EXPECT_EQ(Sent("create").size(), 1U);
 }
 
 TEST_F(QueuedTest, ARequestThatWasNotHeardIsRepeatedWithItsId) {
-  desk_.cloud.FailNext("queue create", MakeError(ErrorCode::kUnavailable, "gone fishing"));
-  desk_.ApplyAll();
+  harness_.cloud.FailNext("queue create", MakeError(ErrorCode::kUnavailable, "gone fishing"));
+  harness_.ApplyAll();
   const auto sent = Sent("create");
   ASSERT_EQ(sent.size(), 2U);
   EXPECT_EQ(sent[0].mask, sent[1].mask);
 }
 
 TEST_F(QueuedTest, AnInterruptWhileWaitingIsTakenUpWithoutASecondRequest) {
-  desk_.InterruptWhileWaiting();
+  harness_.InterruptWhileWaiting();
   EXPECT_EQ(Record().queued->state, "WAITING_FOR_RESOURCES");
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("create pod.a"));
   EXPECT_THAT(ChangeOf(plan, "pod.a").reason, HasSubstr("is WAITING_FOR_RESOURCES"));
-  desk_.cloud.queue.capacity = true;
-  desk_.ApplyAll();
+  harness_.cloud.queue.capacity = true;
+  harness_.ApplyAll();
   EXPECT_EQ(Sent("create").size(), 1U);
 }
 
 TEST_F(QueuedTest, WithoutWaitingTheRequestIsLeftInTheQueue) {
-  desk_.cloud.queue.capacity = false;
-  desk_.options.wait_for_capacity = false;
-  const ExecuteResult result = desk_.Apply();
+  harness_.cloud.queue.capacity = false;
+  harness_.options.wait_for_capacity = false;
+  const ExecuteResult result = harness_.Apply();
   EXPECT_TRUE(result.ok());
   EXPECT_THAT(result.queued, ElementsAre("pod.a"));
   EXPECT_EQ(result.added, 0U);
   EXPECT_FALSE(Record().exists());
-  desk_.cloud.queue.capacity = true;
-  desk_.options.wait_for_capacity = true;
-  desk_.ApplyAll();
+  harness_.cloud.queue.capacity = true;
+  harness_.options.wait_for_capacity = true;
+  harness_.ApplyAll();
   EXPECT_EQ(Sent("create").size(), 1U);
 }
 
 TEST_F(QueuedTest, AWaitingPodThatIsToBeReplacedSaysWhy) {
-  desk_.cloud.queue.capacity = false;
-  desk_.options.wait_for_capacity = false;
-  desk_.Apply();
-  desk_.plan_options.replace = {"pod.a"};
-  const Plan asked = desk_.MakePlan();
+  harness_.cloud.queue.capacity = false;
+  harness_.options.wait_for_capacity = false;
+  harness_.Apply();
+  harness_.plan_options.replace = {"pod.a"};
+  const Plan asked = harness_.MakePlan();
   EXPECT_THAT(Actions(asked), ElementsAre("replace pod.a"));
   EXPECT_EQ(ChangeOf(asked, "pod.a").reason_code, ReasonCode::kByRequest);
   EXPECT_EQ(ChangeOf(asked, "pod.a").reason, "it was requested");
-  desk_.plan_options.replace.clear();
+  harness_.plan_options.replace.clear();
   Spec("", "{guaranteed: true}");
-  const Plan differs = desk_.MakePlan();
+  const Plan differs = harness_.MakePlan();
   EXPECT_THAT(Actions(differs), ElementsAre("replace pod.a"));
   EXPECT_EQ(ChangeOf(differs, "pod.a").reason_code, ReasonCode::kCannotUpdate);
   EXPECT_EQ(ChangeOf(differs, "pod.a").reason, "the spec asks for something else by now");
@@ -131,164 +131,165 @@ TEST_F(QueuedTest, AWaitingPodThatIsToBeReplacedSaysWhy) {
 
 TEST_F(QueuedTest, TheQueueHasAClockOfItsOwn) {
   Spec("    timeouts: {queue: 10m}\n");
-  desk_.cloud.queue.capacity = false;
-  const Error error = OnlyFailure(desk_.Apply());
+  harness_.cloud.queue.capacity = false;
+  const Error error = OnlyFailure(harness_.Apply());
   EXPECT_THAT(error.message, HasSubstr("no capacity within 10m"));
   EXPECT_THAT(error.message, HasSubstr("WAITING_FOR_RESOURCES"));
   EXPECT_THAT(error.hint, HasSubstr("timeouts.queue"));
-  desk_.cloud.queue.capacity = true;
-  desk_.ApplyAll();
+  harness_.cloud.queue.capacity = true;
+  harness_.ApplyAll();
   EXPECT_EQ(Sent("create").size(), 1U);
 }
 
 TEST_F(QueuedTest, APodThatGoesWhileItWaitsIsShownWithoutEmptyLines) {
   Spec("", "{queueingPolicy: {validUntilDuration: 6h}}");
-  desk_.cloud.queue.capacity = false;
-  desk_.options.wait_for_capacity = false;
-  desk_.Apply();
-  desk_.Pods("    {}\n");
-  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "pod.a").attributes),
+  harness_.cloud.queue.capacity = false;
+  harness_.options.wait_for_capacity = false;
+  harness_.Apply();
+  harness_.Pods("    {}\n");
+  EXPECT_THAT(testing::Lines(ChangeOf(harness_.MakePlan(), "pod.a").attributes),
               ElementsAre("queuedResource.id: a -> (none)",
                           "queuedResource.queueingPolicy.validUntilDuration: 6h -> (none)"));
 }
 
 TEST_F(QueuedTest, AFailedRequestIsDriftAndIsReplaced) {
-  desk_.cloud.queue.capacity = false;
-  desk_.options.wait_for_capacity = false;
-  desk_.Apply();
-  desk_.cloud.queue.Put(kQueued, "FAILED", "the valid-until time has passed");
-  desk_.options.wait_for_capacity = true;
-  const Plan plan = desk_.MakePlan();
+  harness_.cloud.queue.capacity = false;
+  harness_.options.wait_for_capacity = false;
+  harness_.Apply();
+  harness_.cloud.queue.Put(kQueued, "FAILED", "the valid-until time has passed");
+  harness_.options.wait_for_capacity = true;
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a"));
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_THAT(plan.drift[0].sentence, HasSubstr("is FAILED: the valid-until time has passed"));
-  desk_.cloud.queue.capacity = true;
-  desk_.ApplyAll();
+  harness_.cloud.queue.capacity = true;
+  harness_.ApplyAll();
   EXPECT_EQ(Sent("create").size(), 2U);
   EXPECT_EQ(Sent("delete")[0].mask.size(), 1U) << "there was nothing to force";
 }
 
 TEST_F(QueuedTest, ARequestThatFailsWhileItIsWaitedForKeepsItsRecord) {
-  desk_.cloud.queue.capacity = false;
-  desk_.events.on_line = [&](const std::string& line) {
-    if (line.find("WAITING") != std::string::npos) desk_.cloud.queue.Put(kQueued, "FAILED", "no");
+  harness_.cloud.queue.capacity = false;
+  harness_.events.on_line = [&](const std::string& line) {
+    if (line.find("WAITING") != std::string::npos)
+      harness_.cloud.queue.Put(kQueued, "FAILED", "no");
   };
-  const Error error = OnlyFailure(desk_.Apply());
+  const Error error = OnlyFailure(harness_.Apply());
   EXPECT_THAT(error.message, HasSubstr("the queued resource a is FAILED: no"));
   EXPECT_THAT(error.hint, HasSubstr("holds its name and its quota"));
   EXPECT_EQ(Record().queued->state, "FAILED");
 }
 
 TEST_F(QueuedTest, ASuspendedOneIsReplacedOnceItIsSuspended) {
-  desk_.ApplyAll();
-  desk_.cloud.queue.Put(kQueued, "SUSPENDING");
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
+  harness_.cloud.queue.Put(kQueued, "SUSPENDING");
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("replace pod.a"));
+  harness_.ApplyAll();
   EXPECT_EQ(Sent("create").size(), 2U);
   EXPECT_EQ(Sent("delete").size(), 1U) << "never while SUSPENDING";
 }
 
 TEST_F(QueuedTest, ADeleteThatDidNotTakeIsRepeated) {
-  desk_.ApplyAll();
-  desk_.cloud.queue.deletes_to_drop = 1;
-  EXPECT_TRUE(desk_.Destroy().ok());
+  harness_.ApplyAll();
+  harness_.cloud.queue.deletes_to_drop = 1;
+  EXPECT_TRUE(harness_.Destroy().ok());
   const auto sent = Sent("delete");
   ASSERT_EQ(sent.size(), 2U);
   EXPECT_EQ(sent[0].mask.back(), "force");
   EXPECT_NE(sent[0].mask.front(), sent[1].mask.front());
-  EXPECT_EQ(desk_.cloud.queue.Count(), 0U);
-  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+  EXPECT_EQ(harness_.cloud.queue.Count(), 0U);
+  EXPECT_THAT(Pods(harness_.Stored()), IsEmpty());
 }
 
 TEST_F(QueuedTest, AWaitingRequestIsDeletedWithoutForce) {
-  desk_.cloud.queue.capacity = false;
-  desk_.options.wait_for_capacity = false;
-  desk_.Apply();
-  EXPECT_TRUE(desk_.Destroy().ok());
+  harness_.cloud.queue.capacity = false;
+  harness_.options.wait_for_capacity = false;
+  harness_.Apply();
+  EXPECT_TRUE(harness_.Destroy().ok());
   ASSERT_EQ(Sent("delete").size(), 1U);
   EXPECT_EQ(Sent("delete")[0].mask.size(), 1U);
-  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+  EXPECT_THAT(Pods(harness_.Stored()), IsEmpty());
 }
 
 TEST_F(QueuedTest, AnyChangeOfTheTermsReplaces) {
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Spec("", "{guaranteed: {minDuration: 2h}}");
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a"));
   EXPECT_THAT(testing::Lines(ChangeOf(plan, "pod.a").attributes),
               ElementsAre("queuedResource.guaranteed.minDuration: (none) -> 2h",
                           "queuedResource.spot: true -> (none)"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
 }
 
 TEST_F(QueuedTest, APlainPodBecomesAQueuedOneAndBack) {
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
   Spec("");
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.cloud.queue.Count(), 1U);
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.cloud.queue.Count(), 0U);
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.cloud.queue.Count(), 1U);
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.cloud.queue.Count(), 0U);
 }
 
 TEST_F(QueuedTest, ItsNodeIsLabelledWithTheLineageOfTheState) {
-  desk_.ApplyAll();
-  EXPECT_EQ(LineageOf(desk_.Node("a")), desk_.Stored().lineage);
-  EXPECT_NE(desk_.Stored().lineage, "");
+  harness_.ApplyAll();
+  EXPECT_EQ(LineageOf(harness_.Node("a")), harness_.Stored().lineage);
+  EXPECT_NE(harness_.Stored().lineage, "");
 }
 
 // Nothing but a delete of its own takes its node away then; there is nothing to wait for.
 TEST_F(QueuedTest, ANodeWhoseQueuedResourceIsGoneIsDeletedAtOnce) {
-  desk_.ApplyAll();
-  desk_.cloud.queue.Lose(kQueued);
-  const auto before = desk_.clock.Steady();
-  EXPECT_TRUE(desk_.Destroy().ok());
-  EXPECT_LT(desk_.clock.Steady() - before, minutes(1));
-  EXPECT_EQ(desk_.cloud.Calls("delete").size(), 1U);
-  EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
-  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+  harness_.ApplyAll();
+  harness_.cloud.queue.Lose(kQueued);
+  const auto before = harness_.clock.Steady();
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_LT(harness_.clock.Steady() - before, minutes(1));
+  EXPECT_EQ(harness_.cloud.Calls("delete").size(), 1U);
+  EXPECT_EQ(harness_.cloud.NodeCount(), 0U);
+  EXPECT_THAT(Pods(harness_.Stored()), IsEmpty());
 }
 
 // The record has asked, and has seen neither; what has the node's name came from elsewhere.
 TEST_F(QueuedTest, AnotherStatesNodeIsNeitherWaitedForNorDeleted) {
-  desk_.cloud.queue.capacity = false;
-  desk_.options.wait_for_capacity = false;
-  desk_.Apply();
-  desk_.cloud.queue.Lose(kQueued);
-  desk_.cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
-  const Diagnostics refused = desk_.TryPlan();
+  harness_.cloud.queue.capacity = false;
+  harness_.options.wait_for_capacity = false;
+  harness_.Apply();
+  harness_.cloud.queue.Lose(kQueued);
+  harness_.cloud.PutNode(Harness::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+  const Diagnostics refused = harness_.TryPlan();
   ASSERT_TRUE(refused.has_errors());
   EXPECT_THAT(refused.items().front().detail, HasSubstr("with another state, of lineage theirs"));
-  const auto before = desk_.clock.Steady();
-  EXPECT_TRUE(desk_.Destroy().ok());
-  EXPECT_LT(desk_.clock.Steady() - before, minutes(1));
-  EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
-  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
-  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+  const auto before = harness_.clock.Steady();
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_LT(harness_.clock.Steady() - before, minutes(1));
+  EXPECT_THAT(harness_.cloud.Calls("delete"), IsEmpty());
+  EXPECT_EQ(harness_.cloud.NodeCount(), 1U);
+  EXPECT_THAT(Pods(harness_.Stored()), IsEmpty());
 }
 
 TEST_F(QueuedTest, OneThatIsOnlyForgottenIsCalledByItsName) {
-  desk_.ApplyAll();
-  desk_.cloud.queue.Lose(kQueued);
-  desk_.cloud.RemoveNode(Desk::Name("a"));
-  EXPECT_TRUE(desk_.Destroy().ok());
+  harness_.ApplyAll();
+  harness_.cloud.queue.Lose(kQueued);
+  harness_.cloud.RemoveNode(Harness::Name("a"));
+  EXPECT_TRUE(harness_.Destroy().ok());
   EXPECT_THAT(Sent("delete"), IsEmpty());
-  EXPECT_EQ(desk_.events.ids["pod.a"], kQueued.Resource());
+  EXPECT_EQ(harness_.events.ids["pod.a"], kQueued.Resource());
 }
 
 class TakenRequestTest : public QueuedTest {
  protected:
   // Deleted outside with its node, and asked for anew with another state; `there`: and has come.
   void TakeAway(bool there) {
-    desk_.cloud.queue.Lose(kQueued);
-    desk_.cloud.RemoveNode(Desk::Name("a"));
-    desk_.cloud.queue.capacity = there;
+    harness_.cloud.queue.Lose(kQueued);
+    harness_.cloud.RemoveNode(Harness::Name("a"));
+    harness_.cloud.queue.capacity = there;
     Ask();
     for (int looks = 0; looks < 3; ++looks) {
-      EXPECT_TRUE(desk_.cloud.queue.Get(kQueued, {}));
+      EXPECT_TRUE(harness_.cloud.queue.Get(kQueued, {}));
     }
-    EXPECT_EQ(desk_.cloud.queue.StateOf(kQueued), there ? "ACTIVE" : "WAITING_FOR_RESOURCES");
+    EXPECT_EQ(harness_.cloud.queue.StateOf(kQueued), there ? "ACTIVE" : "WAITING_FOR_RESOURCES");
   }
   void Ask() {
     Value spec = Value::EmptyMap();
@@ -297,42 +298,42 @@ class TakenRequestTest : public QueuedTest {
     spec.Set("node", WithLineage(Value::EmptyMap(), "theirs"));
     Value body = Value::EmptyMap();
     body.SetPath("tpu.nodeSpec", Value(Value::List{spec}));
-    EXPECT_TRUE(desk_.cloud.queue.Create(kQueued, body, "their id", {}));
+    EXPECT_TRUE(harness_.cloud.queue.Create(kQueued, body, "their id", {}));
   }
   void ExpectLeftAlone() {
-    EXPECT_TRUE(desk_.Destroy().ok());
+    EXPECT_TRUE(harness_.Destroy().ok());
     EXPECT_THAT(Sent("delete"), IsEmpty());
-    EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
-    EXPECT_EQ(desk_.cloud.queue.Count(), 1U);
-    EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+    EXPECT_THAT(harness_.cloud.Calls("delete"), IsEmpty());
+    EXPECT_EQ(harness_.cloud.queue.Count(), 1U);
+    EXPECT_THAT(Pods(harness_.Stored()), IsEmpty());
   }
-  std::string Noted() { return desk_.notes.empty() ? "" : desk_.notes.front(); }
+  std::string Noted() { return harness_.notes.empty() ? "" : harness_.notes.front(); }
 };
 
 TEST_F(TakenRequestTest, ADestroyLeavesItAndItsNodeAlone) {
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   TakeAway(true);
   ExpectLeftAlone();
   EXPECT_EQ(Noted(),
             "pod.a: its node is gone; what has its name now was made with another state, of "
             "lineage theirs, and is left alone");
-  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+  EXPECT_EQ(harness_.cloud.NodeCount(), 1U);
 }
 
 TEST_F(TakenRequestTest, SoDoesOneWithoutALook) {
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   TakeAway(true);
-  desk_.plan_options.refresh = false;
+  harness_.plan_options.refresh = false;
   ExpectLeftAlone();
-  desk_.events.At(
+  harness_.events.At(
       "note pod.a: the queued resource a was made with another state, of lineage theirs, and is "
       "left alone");
 }
 
 TEST_F(TakenRequestTest, WhileItWaitsItIsNotWaitedForEither) {
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   TakeAway(false);
-  const Diagnostics refused = desk_.TryPlan();
+  const Diagnostics refused = harness_.TryPlan();
   ASSERT_TRUE(refused.has_errors());
   EXPECT_EQ(refused.items().front().summary,
             "a queued resource named `a` already exists in europe-west4-a");
@@ -345,21 +346,21 @@ TEST_F(TakenRequestTest, WhileItWaitsItIsNotWaitedForEither) {
 }
 
 TEST_F(TakenRequestTest, NorByWhoAskedForOneOfItsName) {
-  desk_.cloud.queue.capacity = false;
-  desk_.options.wait_for_capacity = false;
-  desk_.Apply();
+  harness_.cloud.queue.capacity = false;
+  harness_.options.wait_for_capacity = false;
+  harness_.Apply();
   ASSERT_TRUE(Record().pending());
   TakeAway(false);
-  EXPECT_TRUE(desk_.TryPlan().has_errors());
+  EXPECT_TRUE(harness_.TryPlan().has_errors());
   ExpectLeftAlone();
   EXPECT_THAT(Noted(), HasSubstr("a creation begun by an earlier run left no node; what has its "
                                  "name was made with another state, of lineage theirs"));
 }
 
 TEST_F(TakenRequestTest, ALostAnswerIsNotItsOwn) {
-  desk_.cloud.FailNext("queue create", MakeError(ErrorCode::kUnavailable, "gone fishing"));
-  desk_.cloud.Before("queue get", [&](testing::FakeProvider&) { Ask(); });
-  const Error error = OnlyFailure(desk_.Apply());
+  harness_.cloud.FailNext("queue create", MakeError(ErrorCode::kUnavailable, "gone fishing"));
+  harness_.cloud.Before("queue get", [&](testing::FakeProvider&) { Ask(); });
+  const Error error = OnlyFailure(harness_.Apply());
   EXPECT_EQ(error.code, ErrorCode::kAlreadyExists);
   EXPECT_THAT(error.hint, HasSubstr("with another state, of lineage theirs"));
   ExpectLeftAlone();
@@ -367,12 +368,12 @@ TEST_F(TakenRequestTest, ALostAnswerIsNotItsOwn) {
 
 // The label stays as it was, so another thing tells: the node, or when it was asked for.
 TEST_F(TakenRequestTest, OneThatWasImportedIsTheRecords) {
-  desk_.cloud.queue.capacity = true;
-  desk_.ApplyAll();
+  harness_.cloud.queue.capacity = true;
+  harness_.ApplyAll();
   TakeAway(true);
-  Value queued = *desk_.cloud.queue.Get(kQueued, {});
+  Value queued = *harness_.cloud.queue.Get(kQueued, {});
   queued.Set("createTime", "2026-11-20T14:30:00Z");
-  const Value node = desk_.Node("a");
+  const Value node = harness_.Node("a");
   PodRecord record = Record();
   EXPECT_TRUE(IsRequestOfAnotherState(queued, record, &node, "ours"));
   record.current.uid = NodeUid(node);
@@ -388,29 +389,29 @@ TEST_F(TakenRequestTest, OneThatWasImportedIsTheRecords) {
 
 // The queued resource is there, and its name is taken: it goes, the node stays.
 TEST_F(QueuedTest, ARequestWhoseNameAnotherStateTookIsRefusedAndCanBeGivenUp) {
-  desk_.cloud.queue.capacity = false;
-  desk_.options.wait_for_capacity = false;
-  desk_.Apply();
-  desk_.cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
-  const Diagnostics refused = desk_.TryPlan();
+  harness_.cloud.queue.capacity = false;
+  harness_.options.wait_for_capacity = false;
+  harness_.Apply();
+  harness_.cloud.PutNode(Harness::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+  const Diagnostics refused = harness_.TryPlan();
   ASSERT_TRUE(refused.has_errors());
   EXPECT_THAT(refused.items().front().detail,
               HasSubstr("2. To take the node over: podctl destroy --target pod.a, then podctl "
                         "import pod.a "));
-  EXPECT_TRUE(desk_.Destroy().ok());
-  EXPECT_EQ(desk_.cloud.queue.Count(), 0U);
-  EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
-  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_EQ(harness_.cloud.queue.Count(), 0U);
+  EXPECT_THAT(harness_.cloud.Calls("delete"), IsEmpty());
+  EXPECT_EQ(harness_.cloud.NodeCount(), 1U);
 }
 
 TEST_F(QueuedTest, SomebodyElsesRequestIsLeftAlone) {
-  desk_.cloud.queue.Put(kQueued, "WAITING_FOR_RESOURCES");
-  const Diagnostics refused = desk_.TryPlan();
+  harness_.cloud.queue.Put(kQueued, "WAITING_FOR_RESOURCES");
+  const Diagnostics refused = harness_.TryPlan();
   ASSERT_TRUE(refused.has_errors());
   EXPECT_THAT(refused.items().front().summary, HasSubstr("`a` already exists"));
-  desk_.plan_options.state_place = {"s.json", " -f team-a", ""};
+  harness_.plan_options.state_place = {"s.json", " -f team-a", ""};
   EXPECT_EQ(
-      desk_.TryPlan().items().front().detail,
+      harness_.TryPlan().items().front().detail,
       "podctl did not make that queued resource with this state and leaves it alone.\n"
       "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "
       "runner that is gone. This run looked at s.json, where there is none yet. `--state` "
@@ -420,8 +421,8 @@ TEST_F(QueuedTest, SomebodyElsesRequestIsLeftAlone) {
 }
 
 TEST_F(QueuedTest, ARequestThatSomebodyIsDeletingIsNotOffered) {
-  desk_.cloud.queue.Put(kQueued, "DELETING");
-  const Diagnostics refused = desk_.TryPlan();
+  harness_.cloud.queue.Put(kQueued, "DELETING");
+  const Diagnostics refused = harness_.TryPlan();
   ASSERT_TRUE(refused.has_errors());
   EXPECT_THAT(refused.items().front().summary, HasSubstr("`a` is still being deleted"));
   EXPECT_THAT(refused.items().front().detail,
@@ -430,31 +431,31 @@ TEST_F(QueuedTest, ARequestThatSomebodyIsDeletingIsNotOffered) {
 
 class MultisliceTest : public QueuedTest {
  protected:
-  MultisliceTest() : sliced_(desk_.cloud) {
-    desk_.provider_door = &sliced_;
+  MultisliceTest() : sliced_(harness_.cloud) {
+    harness_.provider_door = &sliced_;
     Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello}]\n");
   }
   SlicedProvider sliced_;
 };
 
 TEST_F(MultisliceTest, OneRequestMakesItsNodesAndWorkersAreNumberedThrough) {
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.Node("a-0")["state"], Value("READY"));
-  EXPECT_EQ(desk_.Node("a-1")["state"], Value("READY"));
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.Node("a-0")["state"], Value("READY"));
+  EXPECT_EQ(harness_.Node("a-1")["state"], Value("READY"));
   const Value params =
       Sent("create")[0].node["tpu"]["nodeSpec"].AsList().front()["multisliceParams"];
   EXPECT_EQ(params["nodeCount"], Value(2));
   EXPECT_EQ(params["nodeIdPrefix"], Value("a"));
   EXPECT_EQ(Record().observed["networkEndpoints"].AsList().size(), 8U);
   EXPECT_EQ(Record().host_keys.size(), 8U);
-  EXPECT_EQ(Steps(desk_.Stored()).at(Addr("bootstrap.a.hello")).workers.size(), 8U);
+  EXPECT_EQ(Steps(harness_.Stored()).at(Addr("bootstrap.a.hello")).workers.size(), 8U);
 }
 
 TEST_F(MultisliceTest, AStepNamesItsWorkersBySlice) {
   Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello, workers: ['[1]/0', 0/2-3]}]\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   const auto ran = [&] {
-    const State stored = desk_.Stored();
+    const State stored = harness_.Stored();
     std::vector<int> workers;
     for (const auto& [worker, record] : Steps(stored).at(Addr("bootstrap.a.hello")).workers) {
       workers.push_back(worker);
@@ -462,10 +463,10 @@ TEST_F(MultisliceTest, AStepNamesItsWorkersBySlice) {
     return workers;
   };
   EXPECT_THAT(ran(), ElementsAre(2, 3, 4));
-  EXPECT_THAT(Actions(desk_.MakePlan()), IsEmpty());
+  EXPECT_THAT(Actions(harness_.MakePlan()), IsEmpty());
   // On the pod that is there the plan knows the numbers.
   Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello, workers: '[0-1]/3'}]\n");
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   const StepChange* run = AsStep(plan.changes.back());
   ASSERT_NE(run, nullptr);
   EXPECT_THAT(*run->workers, ElementsAre(7)) << "on worker 3 it has run";
@@ -474,50 +475,50 @@ TEST_F(MultisliceTest, AStepNamesItsWorkersBySlice) {
 
 TEST_F(MultisliceTest, AStepOfASliceThatIsNotThereIsRefused) {
   Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello, workers: '2/0'}]\n");
-  const Diagnostics refused = desk_.TryPlan();
+  const Diagnostics refused = harness_.TryPlan();
   ASSERT_TRUE(refused.has_errors());
   EXPECT_THAT(refused.items().front().summary, HasSubstr("there is no slice 2"));
 }
 
 TEST_F(MultisliceTest, DriftNamesTheSlice) {
-  desk_.ApplyAll();
-  desk_.Edit("a-1", [](Value& node) { node.Set("state", "PREEMPTED"); });
-  const Plan plan = desk_.MakePlan();
+  harness_.ApplyAll();
+  harness_.Edit("a-1", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a", "run bootstrap.a.hello"));
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_EQ(plan.drift[0].sentence, "[1] (a-1) is PREEMPTED");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
 }
 
 TEST_F(MultisliceTest, DriftOfKeysNamesTheSlice) {
-  desk_.own_keys = {"alice:ssh-ed25519 AAAA alice"};
-  desk_.Destroy();
+  harness_.own_keys = {"alice:ssh-ed25519 AAAA alice"};
+  harness_.Destroy();
   Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello}]\n");
-  desk_.ApplyAll();
-  desk_.Edit("a-1", [](Value& node) { node.SetPath("metadata.ssh-keys", "zoe:ssh-rsa Z zoe"); });
-  const Plan plan = desk_.MakePlan();
+  harness_.ApplyAll();
+  harness_.Edit("a-1", [](Value& node) { node.SetPath("metadata.ssh-keys", "zoe:ssh-rsa Z zoe"); });
+  const Plan plan = harness_.MakePlan();
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_EQ(plan.drift[0].sentence, "[1] (a-1) was changed outside of podctl");
-  desk_.Edit("a-0", [](Value& node) { node.SetPath("metadata.ssh-keys", "zoe:ssh-rsa Z zoe"); });
-  EXPECT_EQ(desk_.MakePlan().drift[0].sentence, "was changed outside of podctl") << "all slices";
+  harness_.Edit("a-0", [](Value& node) { node.SetPath("metadata.ssh-keys", "zoe:ssh-rsa Z zoe"); });
+  EXPECT_EQ(harness_.MakePlan().drift[0].sentence, "was changed outside of podctl") << "all slices";
 }
 
 TEST_F(MultisliceTest, ASliceThatIsGoneIsMissed) {
-  desk_.ApplyAll();
-  desk_.cloud.RemoveNode(Desk::Name("a-1"));
-  const Plan plan = desk_.MakePlan();
+  harness_.ApplyAll();
+  harness_.cloud.RemoveNode(Harness::Name("a-1"));
+  const Plan plan = harness_.MakePlan();
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_EQ(plan.drift[0].sentence, "[1] (a-1) is MISSING");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
 }
 
 TEST_F(MultisliceTest, AnotherStatesNodesAreNoSlicesOfIt) {
-  desk_.ApplyAll();
-  for (const char* node : {"a-0", "a-1"}) desk_.cloud.RemoveNode(Desk::Name(node));
+  harness_.ApplyAll();
+  for (const char* node : {"a-0", "a-1"}) harness_.cloud.RemoveNode(Harness::Name(node));
   Value theirs = WithLineage(Value::EmptyMap(), "theirs");
   theirs.Set("multisliceNode", true);
-  desk_.cloud.PutNode(Desk::Name("a-0"), theirs);
-  const State state = desk_.Stored();
+  harness_.cloud.PutNode(Harness::Name("a-0"), theirs);
+  const State state = harness_.Stored();
   const auto seen = Observe({podctl::Spec{}, state}, testing::AllKinds().all, sliced_, 1, {});
   ASSERT_TRUE(seen);
   const Value* node = PodsIn(*seen).Find(NameOf(Record()));
@@ -527,15 +528,15 @@ TEST_F(MultisliceTest, AnotherStatesNodesAreNoSlicesOfIt) {
 }
 
 TEST_F(MultisliceTest, WhatIsSentToItReachesNobodyElse) {
-  desk_.ApplyAll();
-  desk_.cloud.RemoveNode(Desk::Name("a-1"));
+  harness_.ApplyAll();
+  harness_.cloud.RemoveNode(Harness::Name("a-1"));
   Value theirs = WithLineage(Value::EmptyMap(), "theirs");
   theirs.Set("multisliceNode", true);
   theirs.Set("queuedResource", "projects/p/locations/europe-west4-a/queuedResources/theirs");
-  desk_.cloud.PutNode(Desk::Name("a-1"), theirs);
+  harness_.cloud.PutNode(Harness::Name("a-1"), theirs);
   const NodeName name = NameOf(Record());
   ASSERT_EQ(name.slices, 2);
-  desk_.cloud.ForgetCalls();
+  harness_.cloud.ForgetCalls();
   const std::string why =
       "the nodes a-0 and a-1 are not of one multislice: one is of projects/p/locations/"
       "europe-west4-a/queuedResources/a, the other of projects/p/locations/europe-west4-a/"
@@ -546,26 +547,26 @@ TEST_F(MultisliceTest, WhatIsSentToItReachesNobodyElse) {
   const auto deleted = sliced_.DeleteNode(name, "", {});
   ASSERT_FALSE(deleted);
   EXPECT_EQ(deleted.error().message, why);
-  EXPECT_EQ(desk_.cloud.MutatingCalls(), 0);
+  EXPECT_EQ(harness_.cloud.MutatingCalls(), 0);
 }
 
 TEST_F(MultisliceTest, APatchReachesEverySliceAndKeepsWhatEachHasOfItsOwn) {
-  desk_.ApplyAll();
-  desk_.Edit("a-1", [](Value& node) { node.SetPath("labels.theirs", "yes"); });
+  harness_.ApplyAll();
+  harness_.Edit("a-1", [](Value& node) { node.SetPath("labels.theirs", "yes"); });
   Spec("    slices: 2\n    labels: {team: vision}\n    bootstrap: [{name: hello, run: hello}]\n");
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.Node("a-0")["labels"]["team"], Value("vision"));
-  EXPECT_EQ(desk_.Node("a-1")["labels"]["team"], Value("vision"));
-  EXPECT_EQ(desk_.Node("a-1")["labels"]["theirs"], Value("yes"));
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("update pod.a"));
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.Node("a-0")["labels"]["team"], Value("vision"));
+  EXPECT_EQ(harness_.Node("a-1")["labels"]["team"], Value("vision"));
+  EXPECT_EQ(harness_.Node("a-1")["labels"]["theirs"], Value("yes"));
 }
 
 TEST_F(MultisliceTest, AnotherNumberOfSlicesReplaces) {
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Spec("    slices: 3\n    bootstrap: [{name: hello, run: hello}]\n");
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a", "run bootstrap.a.hello"));
-  desk_.ApplyAll();
-  EXPECT_EQ(Steps(desk_.Stored()).at(Addr("bootstrap.a.hello")).workers.size(), 12U);
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("replace pod.a", "run bootstrap.a.hello"));
+  harness_.ApplyAll();
+  EXPECT_EQ(Steps(harness_.Stored()).at(Addr("bootstrap.a.hello")).workers.size(), 12U);
 }
 
 }  // namespace

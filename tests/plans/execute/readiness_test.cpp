@@ -7,7 +7,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 
 namespace podctl {
@@ -15,8 +15,8 @@ namespace {
 
 using testing::Actions;
 using testing::ChangeOf;
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -26,30 +26,30 @@ constexpr const char* kReadiness = "bootstrap.a.readiness";
 class ReadinessTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo hi}]\n"));
+    harness_.Pods(Harness::Pod("a", "    bootstrap: [{name: x, run: echo hi}]\n"));
   }
   std::vector<int> Workers(const Plan& plan) {
     const StepChange* run = AsStep(ChangeOf(plan, kReadiness));
     return run == nullptr ? std::vector<int>{} : run->workers.value_or(std::vector<int>{-1});
   }
 
-  Desk desk_;
+  Harness harness_;
 };
 
 TEST_F(ReadinessTest, IsAPartOfTheCreationAndLeavesNothingInTheState) {
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create pod.a", "run bootstrap.a.x"));
-  desk_.ApplyAll();
-  ASSERT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
-  EXPECT_THAT(desk_.workers.ReadinessCalls()[0].workers, ElementsAre(0, 1, 2, 3));
-  EXPECT_FALSE(desk_.workers.ReadinessCalls()[0].access[2].host_keys.empty()) << "pinned";
-  EXPECT_FALSE(Steps(desk_.Stored()).contains(Addr(kReadiness)));
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("create pod.a", "run bootstrap.a.x"));
+  harness_.ApplyAll();
+  ASSERT_THAT(harness_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_THAT(harness_.workers.ReadinessCalls()[0].workers, ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(harness_.workers.ReadinessCalls()[0].access[2].host_keys.empty()) << "pinned";
+  EXPECT_FALSE(Steps(harness_.Stored()).contains(Addr(kReadiness)));
 }
 
 // The first use is for where the API holds no keys, not for where it does not answer.
 TEST_F(ReadinessTest, AnApiThatFailsMakesNoWorkerTrustworthy) {
-  desk_.cloud.FailNext("attributes", MakeError(ErrorCode::kUnavailable, "try again"), 2);
-  desk_.Apply();
-  const auto calls = desk_.workers.ReadinessCalls();
+  harness_.cloud.FailNext("attributes", MakeError(ErrorCode::kUnavailable, "try again"), 2);
+  harness_.Apply();
+  const auto calls = harness_.workers.ReadinessCalls();
   ASSERT_THAT(calls, SizeIs(1));
   for (const WorkerAccess& worker : calls[0].access) {
     EXPECT_THAT(worker.host_keys, IsEmpty());
@@ -58,92 +58,92 @@ TEST_F(ReadinessTest, AnApiThatFailsMakesNoWorkerTrustworthy) {
 }
 
 TEST_F(ReadinessTest, ABadWorkerIsNamedAndTheNodeIsKept) {
-  desk_.workers.FailReadiness(2, "the TPU is held by `python3 train.py`");
-  const ExecuteResult result = desk_.Apply();
+  harness_.workers.FailReadiness(2, "the TPU is held by `python3 train.py`");
+  const ExecuteResult result = harness_.Apply();
   ASSERT_THAT(result.failures, SizeIs(1));
   EXPECT_EQ(result.failures[0].change.address, "pod.a");
   EXPECT_EQ(result.failures[0].error.message,
             "the node is READY, but 1 of 4 workers cannot be used: worker 2: the TPU is held by "
             "`python3 train.py`");
   EXPECT_THAT(result.failures[0].error.hint, HasSubstr("podctl doctor a"));
-  desk_.events.At("skip bootstrap.a.x: pod.a");
-  EXPECT_THAT(desk_.workers.Calls(), IsEmpty()) << "no step runs on a pod that is not ready";
-  EXPECT_TRUE(Pods(desk_.Stored()).at(Addr("pod.a")).exists());
-  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+  harness_.events.At("skip bootstrap.a.x: pod.a");
+  EXPECT_THAT(harness_.workers.Calls(), IsEmpty()) << "no step runs on a pod that is not ready";
+  EXPECT_TRUE(Pods(harness_.Stored()).at(Addr("pod.a")).exists());
+  EXPECT_EQ(harness_.cloud.NodeCount(), 1U);
 }
 
 TEST_F(ReadinessTest, TheNextApplyChecksTheBadWorkerAgainAndGoesOn) {
-  desk_.workers.FailReadiness(2, "it does not answer");
-  desk_.Apply();
-  desk_.workers.ForgetCalls();
-  const Plan plan = desk_.MakePlan();
+  harness_.workers.FailReadiness(2, "it does not answer");
+  harness_.Apply();
+  harness_.workers.ForgetCalls();
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("run bootstrap.a.readiness", "run bootstrap.a.x"));
   EXPECT_THAT(Workers(plan), ElementsAre(2));
   EXPECT_EQ(ChangeOf(plan, kReadiness).reason, "not every worker was proved to be usable");
-  desk_.ApplyAll();
-  ASSERT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
-  EXPECT_THAT(desk_.workers.ReadinessCalls()[0].workers, ElementsAre(2));
-  EXPECT_THAT(desk_.Requests(), ElementsAre("create a")) << "the node is not made anew";
-  EXPECT_FALSE(Steps(desk_.Stored()).contains(Addr(kReadiness)));
+  harness_.ApplyAll();
+  ASSERT_THAT(harness_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_THAT(harness_.workers.ReadinessCalls()[0].workers, ElementsAre(2));
+  EXPECT_THAT(harness_.Requests(), ElementsAre("create a")) << "the node is not made anew";
+  EXPECT_FALSE(Steps(harness_.Stored()).contains(Addr(kReadiness)));
 }
 
 TEST_F(ReadinessTest, APodWhoseWorkersAllFailIsProvedOnAllOfThemNextTime) {
   for (int worker = 0; worker < 4; ++worker) {
-    desk_.workers.FailReadiness(worker, "it does not answer");
+    harness_.workers.FailReadiness(worker, "it does not answer");
   }
-  const ExecuteResult result = desk_.Apply();
+  const ExecuteResult result = harness_.Apply();
   ASSERT_THAT(result.failures, SizeIs(1));
   EXPECT_THAT(result.failures[0].error.message, HasSubstr("4 of 4 workers cannot be used"));
-  desk_.workers.ForgetCalls();
-  EXPECT_THAT(Actions(desk_.MakePlan()),
+  harness_.workers.ForgetCalls();
+  EXPECT_THAT(Actions(harness_.MakePlan()),
               ElementsAre("run bootstrap.a.readiness", "run bootstrap.a.x"));
-  desk_.ApplyAll();
-  ASSERT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
-  EXPECT_THAT(desk_.workers.ReadinessCalls()[0].workers, ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+  harness_.ApplyAll();
+  ASSERT_THAT(harness_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_THAT(harness_.workers.ReadinessCalls()[0].workers, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(harness_.Requests(), ElementsAre("create a"));
 }
 
 TEST_F(ReadinessTest, AWorkerThatStaysBadFailsAgain) {
-  desk_.workers.FailReadiness(1, "it does not answer", 2);
-  desk_.Apply();
-  const ExecuteResult again = desk_.Apply();
+  harness_.workers.FailReadiness(1, "it does not answer", 2);
+  harness_.Apply();
+  const ExecuteResult again = harness_.Apply();
   ASSERT_THAT(again.failures, SizeIs(1));
   EXPECT_EQ(again.failures[0].change.address, kReadiness);
-  desk_.ApplyAll();
+  harness_.ApplyAll();
 }
 
 TEST_F(ReadinessTest, AReplacementIsProvedToo) {
-  desk_.ApplyAll();
-  desk_.workers.ForgetCalls();
-  desk_.plan_options.replace = {"pod.a"};
-  desk_.Apply();
-  EXPECT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
+  harness_.ApplyAll();
+  harness_.workers.ForgetCalls();
+  harness_.plan_options.replace = {"pod.a"};
+  harness_.Apply();
+  EXPECT_THAT(harness_.workers.ReadinessCalls(), SizeIs(1));
 }
 
 TEST_F(ReadinessTest, IsNotAskedForWhereTheSpecSaysSo) {
-  desk_.Pods(Desk::Pod("a", "    ssh: {check: false}\n"));
-  desk_.workers.FailReadiness(2, "it does not answer");
-  desk_.ApplyAll();
-  EXPECT_THAT(desk_.workers.ReadinessCalls(), IsEmpty());
+  harness_.Pods(Harness::Pod("a", "    ssh: {check: false}\n"));
+  harness_.workers.FailReadiness(2, "it does not answer");
+  harness_.ApplyAll();
+  EXPECT_THAT(harness_.workers.ReadinessCalls(), IsEmpty());
 }
 
 TEST_F(ReadinessTest, IsForgottenWhenTheSpecGivesItUp) {
-  desk_.workers.FailReadiness(2, "it does not answer");
-  desk_.Apply();
-  desk_.Pods(Desk::Pod("a", "    ssh: {check: false}\n"));
-  EXPECT_THAT(Actions(desk_.MakePlan()), IsEmpty());
-  desk_.ApplyAll();
-  EXPECT_FALSE(Steps(desk_.Stored()).contains(Addr(kReadiness)));
+  harness_.workers.FailReadiness(2, "it does not answer");
+  harness_.Apply();
+  harness_.Pods(Harness::Pod("a", "    ssh: {check: false}\n"));
+  EXPECT_THAT(Actions(harness_.MakePlan()), IsEmpty());
+  harness_.ApplyAll();
+  EXPECT_FALSE(Steps(harness_.Stored()).contains(Addr(kReadiness)));
 }
 
 TEST_F(ReadinessTest, CanBeAskedForAtAnyTime) {
-  desk_.ApplyAll();
-  desk_.workers.ForgetCalls();
-  desk_.plan_options.replace = {kReadiness};
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("run bootstrap.a.readiness"));
-  desk_.Apply();
-  EXPECT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
-  EXPECT_FALSE(Steps(desk_.Stored()).contains(Addr(kReadiness)));
+  harness_.ApplyAll();
+  harness_.workers.ForgetCalls();
+  harness_.plan_options.replace = {kReadiness};
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("run bootstrap.a.readiness"));
+  harness_.Apply();
+  EXPECT_THAT(harness_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_FALSE(Steps(harness_.Stored()).contains(Addr(kReadiness)));
 }
 
 }  // namespace

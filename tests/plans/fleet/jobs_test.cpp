@@ -45,7 +45,7 @@ class JobsTest : public ::testing::Test {
   std::string OurRun() const { return Sha256Hex(start_.identity).substr(0, 16) + "-0a"; }
 
   StartReport Start() {
-    return StartJob(rounds_, random_, start_, [this](const StartNews& news) { news_ = news; });
+    return StartJob(rounds_, random_, start_, [this](const StartEvent& news) { news_ = news; });
   }
   Answer Say(const ssh::Job& job) {
     const auto worker = static_cast<std::size_t>(job.worker.index);
@@ -61,7 +61,7 @@ class JobsTest : public ::testing::Test {
   WorkerRounds rounds_{workers_, noted_, stop_.get_token(), {}};
   FakeRandom random_;
   DetachedStart start_;
-  StartNews news_;
+  StartEvent news_;
 };
 
 TEST_F(JobsTest, StartOnAll) {

@@ -37,13 +37,13 @@ class RunOutputsTest : public ::testing::Test {
   }
   ~RunOutputsTest() override { std::filesystem::remove_all(folder_); }
   RunOutputs& Open() {
-    RunOutputs::Wishes wishes = wishes_;
-    wishes.scratch = folder_;
+    RunOutputs::Settings settings = settings_;
+    settings.scratch = folder_;
     ExecRecord about;
     about.pod = "pod.research";
     about.job = "train";
     about.command = {"python3 t.py"};
-    outputs_.emplace(watcher_, files_, clock_, std::move(wishes), std::move(about));
+    outputs_.emplace(watcher_, files_, clock_, std::move(settings), std::move(about));
     return *outputs_;
   }
   // One start, in which each worker says hello, and the last one fails.
@@ -65,12 +65,12 @@ class RunOutputsTest : public ::testing::Test {
   std::stop_source unheard_;
   std::vector<std::string> lines_;
   NotedCommands watcher_{lines_, false};
-  RunOutputs::Wishes wishes_;
+  RunOutputs::Settings settings_;
   std::optional<RunOutputs> outputs_;
 };
 
 TEST_F(RunOutputsTest, EqualOutputsAreGathered) {
-  wishes_.gather = true;
+  settings_.gather = true;
   RunOutputs& outputs = Open();
   Start();
   const auto groups = outputs.kept()->gatherer()->Groups();
@@ -84,8 +84,8 @@ TEST_F(RunOutputsTest, EqualOutputsAreGathered) {
 }
 
 TEST_F(RunOutputsTest, OfTheWatchedOnesAlone) {
-  wishes_.gather = true;
-  wishes_.gathered = std::set<int>{1, 2};
+  settings_.gather = true;
+  settings_.gathered = std::set<int>{1, 2};
   RunOutputs& outputs = Open();
   Start();
   const auto groups = outputs.kept()->gatherer()->Groups();
@@ -95,8 +95,8 @@ TEST_F(RunOutputsTest, OfTheWatchedOnesAlone) {
 }
 
 TEST_F(RunOutputsTest, FilesHoldTheOutputsOfAllAndWhatCameOfThem) {
-  wishes_.folder = Dir();
-  wishes_.gathered = std::set<int>{1};
+  settings_.folder = Dir();
+  settings_.gathered = std::set<int>{1};
   RunOutputs& outputs = Open();
   ASSERT_TRUE(outputs.Prepare());
   Start();
@@ -114,8 +114,8 @@ TEST_F(RunOutputsTest, FilesHoldTheOutputsOfAllAndWhatCameOfThem) {
 
 // What the start wrote that failed is what somebody wants to read.
 TEST_F(RunOutputsTest, ARestartHasAFolderOfItsOwn) {
-  wishes_.gather = true;
-  wishes_.folder = Dir();
+  settings_.gather = true;
+  settings_.folder = Dir();
   RunOutputs& outputs = Open();
   ASSERT_TRUE(outputs.Prepare());
   Start("first");
@@ -129,7 +129,7 @@ TEST_F(RunOutputsTest, ARestartHasAFolderOfItsOwn) {
 }
 
 TEST_F(RunOutputsTest, ARestartIsWrittenThroughNoLink) {
-  wishes_.folder = Dir();
+  settings_.folder = Dir();
   RunOutputs& outputs = Open();
   ASSERT_TRUE(outputs.Prepare());
   std::filesystem::create_directories(folder_ + "/theirs");
@@ -138,13 +138,13 @@ TEST_F(RunOutputsTest, ARestartIsWrittenThroughNoLink) {
   Start("second");
   EXPECT_TRUE(outputs.trouble());
   EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/theirs"));
-  wishes_.overwrite = true;
+  settings_.overwrite = true;
   EXPECT_FALSE(Open().Prepare());
 }
 
 // Else they look like those of the new run.
 TEST_F(RunOutputsTest, RestartsOfAnEarlierRunGoWithIt) {
-  wishes_.folder = Dir();
+  settings_.folder = Dir();
   ASSERT_TRUE(Open().Prepare());
   Start("first");
   Start("second");
@@ -152,7 +152,7 @@ TEST_F(RunOutputsTest, RestartsOfAnEarlierRunGoWithIt) {
   std::ofstream(Dir("/restart-2/notes.txt")) << "mine";
   std::filesystem::create_directories(Dir("/restart-9"));
   std::ofstream(Dir("/restart-9/research-0.out")) << "of nobody's run";
-  wishes_.overwrite = true;
+  settings_.overwrite = true;
   ASSERT_TRUE(Open().Prepare());
   EXPECT_FALSE(std::filesystem::exists(Dir("/restart-1")));
   EXPECT_FALSE(std::filesystem::exists(Dir("/restart-2/results.json")));
@@ -162,7 +162,7 @@ TEST_F(RunOutputsTest, RestartsOfAnEarlierRunGoWithIt) {
 }
 
 TEST_F(RunOutputsTest, TheFilesHoldTheBytesAsTheyCame) {
-  wishes_.folder = Dir();
+  settings_.folder = Dir();
   RunOutputs& outputs = Open();
   ASSERT_TRUE(outputs.Prepare());
   const std::string piece(std::size_t{64} << 10, 'x');
@@ -184,19 +184,19 @@ TEST_F(RunOutputsTest, TheFilesHoldTheBytesAsTheyCame) {
 }
 
 TEST_F(RunOutputsTest, AFolderThatHoldsSomethingIsRefusedBeforeTheStart) {
-  wishes_.folder = Dir();
+  settings_.folder = Dir();
   ASSERT_TRUE(Open().Prepare());
   Start();
   const auto refused = Open().Prepare();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kAlreadyExists);
   EXPECT_THAT(refused.error().hint, HasSubstr("--overwrite"));
-  wishes_.overwrite = true;
+  settings_.overwrite = true;
   EXPECT_TRUE(Open().Prepare());
 }
 
 TEST_F(RunOutputsTest, WhatIsKnownSoFarIsInTheFolderWhileItRuns) {
-  wishes_.folder = Dir();
+  settings_.folder = Dir();
   RunOutputs& outputs = Open();
   outputs.OnBegin(jobs_, unheard_);
   EXPECT_THAT(LoadExecRecord(files_, Dir())->NotOk(), ElementsAre(0, 1, 2));
@@ -209,7 +209,7 @@ TEST_F(RunOutputsTest, WhatIsKnownSoFarIsInTheFolderWhileItRuns) {
 }
 
 TEST_F(RunOutputsTest, SaysWhatCouldNotBeKept) {
-  wishes_.folder = Dir();
+  settings_.folder = Dir();
   RunOutputs& outputs = Open();
   outputs.OnBegin(jobs_, unheard_);
   std::filesystem::remove_all(Dir());

@@ -15,7 +15,9 @@ class RefusedKey : public ::testing::Test {
     record_.current.locator = "research";
     cloud_.PutNode({"p", "z", "research"}, Value::EmptyMap());
   }
-  KeyStanding Standing() { return StandingOfKey(record_, {"a:ssh-rsa AAAA a", kOurs}, cloud_, {}); }
+  KeyStatus CurrentStatus() {
+    return StatusOfKey(record_, {"a:ssh-rsa AAAA a", kOurs}, cloud_, {});
+  }
 
   static constexpr const char* kOurs = "a:ssh-ed25519 BBBB a";
   testing::FakeProvider cloud_;
@@ -26,20 +28,20 @@ TEST_F(RefusedKey, IsThereAndNotTakenUpYet) {
   cloud_.EditNode({"p", "z", "research"}, [](Value& node) {
     node.SetPath("metadata.ssh-keys", Value("x:ssh-rsa CCCC x\n" + std::string(kOurs)));
   });
-  EXPECT_EQ(Standing(), KeyStanding::kNotTakenUp);
+  EXPECT_EQ(CurrentStatus(), KeyStatus::kNotTakenUp);
 }
 
 TEST_F(RefusedKey, IsNotThere) {
-  EXPECT_EQ(Standing(), KeyStanding::kUnpublished);
+  EXPECT_EQ(CurrentStatus(), KeyStatus::kUnpublished);
   record_.ssh.withhold_key = true;
-  EXPECT_EQ(Standing(), KeyStanding::kWithheld);
+  EXPECT_EQ(CurrentStatus(), KeyStatus::kWithheld);
   record_.metadata["ssh-keys"] = {};
-  EXPECT_EQ(Standing(), KeyStanding::kNotInSpec);
+  EXPECT_EQ(CurrentStatus(), KeyStatus::kNotInSpec);
 }
 
 TEST_F(RefusedKey, IsUnknownWhereNobodyAnswers) {
   cloud_.FailNext("get", MakeError(ErrorCode::kUnavailable, "down"));
-  EXPECT_EQ(Standing(), KeyStanding::kUnknown);
+  EXPECT_EQ(CurrentStatus(), KeyStatus::kUnknown);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // What the commands are given: standard input as it comes, and variables nobody else sees.
+#include "plans/fleet/exec/standard_input.h"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +15,6 @@
 #include <string>
 
 #include "plans/fleet/exec/request.h"
-#include "plans/fleet/exec/standard_input.h"
 #include "providers/os/process.h"
 
 namespace podctl {

@@ -45,7 +45,7 @@ class NotedJob final : public JobWatcher {
     if (on_started) on_started();
   }
   void OnFailure(const AttemptFailure&) override {}
-  void OnNews(const PrepareNews& told) override { news.push_back(told); }
+  void OnPrepareEvent(const PrepareEvent& reported) override { news.push_back(reported); }
   void OnRestart(const AttemptResult&, int restart, const JobVerdict& why) override {
     lines.push_back(fmt::format("restart {}: {}", restart, why.because));
   }
@@ -57,7 +57,7 @@ class NotedJob final : public JobWatcher {
 
   std::vector<std::string> lines;
   NotedCommands commands{lines, false};
-  std::vector<PrepareNews> news;
+  std::vector<PrepareEvent> news;
   int own_lines = 0;
   bool heard = true;
   std::function<void()> on_started;
@@ -104,18 +104,18 @@ class SuperviseTest : public ::testing::Test {
     job_.name = "train";
     job_.pod = "research";
     job_.command = {"python3 t.py"};
-    wishes_.drain = false;
-    wishes_.owner = "alice@laptop";
+    request_.drain = false;
+    request_.owner = "alice@laptop";
     cloud_.PutNode(kNode, Value::EmptyMap());
     cloud_.EditNode(kNode, [](Value& node) { node.Set("id", "1"); });
   }
   RunReport Run() {
     WorkerRounds rounds(workers_, noted_rounds_, stop_.get_token(), {});
-    const workers::Run run = RunOf(job_, wishes_, "0a0b");
+    const workers::Run run = RunOf(job_, request_, "0a0b");
     const JobDoors doors{workers_, rounds, clock_, files_, &cloud_, pod_};
     RunReport report =
-        SuperviseJob(doors, spec_, job_, run, wishes_, watcher_, {stop_.get_token(), {}});
-    if (const auto& why = report.hindrance) {
+        SuperviseJob(doors, spec_, job_, run, request_, watcher_, {stop_.get_token(), {}});
+    if (const auto& why = report.blocker) {
       watcher_.lines.push_back("hindrance: " + (why->error ? why->error->message : "no answer"));
     }
     return report;
@@ -145,7 +145,7 @@ class SuperviseTest : public ::testing::Test {
   FakeJobPod pod_{2};
   Spec spec_;
   JobSpec job_;
-  RunWishes wishes_;
+  RunRequest request_;
   NotedJob watcher_;
   std::stop_source stop_;
 };
@@ -323,7 +323,7 @@ Answer Probe(const std::vector<std::string>& more) {
 class PrepareTest : public SuperviseTest {
  protected:
   PrepareTest() {
-    wishes_.drain = true;
+    request_.drain = true;
     questions_ = [this](const ssh::Job& job) {
       if (job.command == workers::ProbeCommand({})) return probe_;
       if (job.command == workers::ListCommand("eval")) return list_;
@@ -369,7 +369,7 @@ TEST_F(PrepareTest, WaitsForMaintenanceBeforeTheFirstStartWhereTheSpecCountsIt) 
   EXPECT_TRUE(report.begun);
   EXPECT_TRUE(EndedWell(report.result));
   EXPECT_EQ(report.restarts, 0) << "it has not run before";
-  EXPECT_FALSE(report.hindrance);
+  EXPECT_FALSE(report.blocker);
 }
 
 TEST_F(PrepareTest, WhatAnEarlierRunLeftIsEndedAndTold) {
@@ -420,7 +420,7 @@ TEST_F(PrepareTest, WhoGivesNoAnswerHinders) {
 }
 
 TEST_F(PrepareTest, FilesAreBroughtOnceForTheSameNode) {
-  wishes_.drain = false;
+  request_.drain = false;
   std::string folder = ::testing::TempDir() + "podctl_sync_XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   std::ofstream(folder + "/t.py") << "print()";

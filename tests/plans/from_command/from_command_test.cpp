@@ -160,11 +160,11 @@ TEST_P(FromCommandTest, BecomesASpecThatIsValid) {
   if (!made) {
     return testing::ExpectGolden(name, made.error().message + "\n" + made.error().hint + "\n");
   }
-  std::string told = made->text + "---\n";
+  std::string reported = made->text + "---\n";
   for (const Remark& remark : made->remarks) {
-    told += remark.subject + ": " + remark.reason + "\n";
+    reported += remark.subject + ": " + remark.reason + "\n";
   }
-  testing::ExpectGolden(name, told);
+  testing::ExpectGolden(name, reported);
 
   testing::FakeFileSystem files;
   files.SetFile("podctl.yaml", made->text);

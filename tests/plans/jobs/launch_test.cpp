@@ -94,11 +94,11 @@ class LaunchTest : public ::testing::Test {
     record.metadata["tensorflow-env-vars"] = "-e LIBTPU_INIT_ARGS=--xla_a=true";
     return record;
   }
-  std::string Print(const std::string& job, const LaunchWishes& wishes = {}) {
+  std::string Print(const std::string& job, const LaunchRequest& request = {}) {
     const JobSpec& spec = Load(job);
     const PodRecord record = Record(spec.pod);
     const auto pod = LaunchPodOf(Pod(), &record);
-    const auto launch = MakeLaunch(spec, *pod, wishes);
+    const auto launch = MakeLaunch(spec, *pod, request);
     return launch ? ShowLaunch(spec, &*pod, *launch) : launch.error().message;
   }
   std::string PrintLocal(const std::string& job) {

@@ -1,12 +1,12 @@
 // What lets us into workers: whose key, and by which user name.
-#include "plans/session/entry.h"
+#include "plans/session/access.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "plans/kinds/pod/spec.h"
 #include "plans/session/os_login.h"
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 #include "tests/providers/gcp/fake_gcloud.h"
 #include "tests/support/fake_transport.h"
 #include "tests/support/kinds.h"
@@ -14,16 +14,16 @@
 namespace podctl {
 namespace {
 
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::SessionDesk;
+using testing::SessionHarness;
 using ::testing::SizeIs;
 
 // --- Keys.
 
-class OwnKeys : public ::testing::Test, protected SessionDesk {};
+class OwnKeys : public ::testing::Test, protected SessionHarness {};
 
 TEST_F(OwnKeys, ThatAreNotThereAreMadeOnlyOnDemand) {
   KeyLines keys = Entry().Keys();
@@ -57,22 +57,22 @@ TEST_F(OwnKeys, AreForTheUserThatTheSpecNames) {
 
 TEST_F(OwnKeys, AreNotPublishedWhereTheSpecSaysSo) {
   ASSERT_TRUE(Entry().Keys().For({}, true));
-  Pods(Desk::Pod("a", "    ssh: {publishKey: false}\n") + Desk::Pod("b"));
-  const PlanRun run = Planned(Wishes());
+  Pods(Harness::Pod("a", "    ssh: {publishKey: false}\n") + Harness::Pod("b"));
+  const PlanRun run = Planned(Request());
   EXPECT_THAT(testing::PodsOf(run.spec).at(0).own_keys, IsEmpty());
   EXPECT_THAT(testing::PodsOf(run.spec).at(1).own_keys, SizeIs(1));
 }
 
 // --- As whom.
 
-class AsWhom : public ::testing::Test, protected SessionDesk {
+class AsWhom : public ::testing::Test, protected SessionHarness {
  protected:
   // The name in the plan of a pod with these lines.
-  std::optional<std::string> NameWith(const std::string& lines, bool will_enter = false) {
-    Pods(Desk::Pod("a", lines));
-    PlanWishes wishes = Wishes();
-    wishes.will_enter = will_enter;
-    return testing::PodsOf(Planned(wishes).spec).front().ssh.os_login_user;
+  std::optional<std::string> NameWith(const std::string& lines, bool will_log_in = false) {
+    Pods(Harness::Pod("a", lines));
+    PlanRequest request = Request();
+    request.will_log_in = will_log_in;
+    return testing::PodsOf(Planned(request).spec).front().ssh.os_login_user;
   }
 };
 
@@ -89,10 +89,10 @@ TEST_F(AsWhom, WhoWithholdsTheKeyAndHasNoNameCannotEnter) {
   login.on = {"p"};
   login.user = std::string();
   EXPECT_EQ(NameWith("    ssh: {publishKey: false}\n"), "");
-  Pods(Desk::Pod("a", "    ssh: {publishKey: false}\n"));
-  PlanWishes wishes = Wishes();
-  wishes.will_enter = true;
-  EXPECT_THAT(Refused(wishes).error->message, HasSubstr("nobody in p"));
+  Pods(Harness::Pod("a", "    ssh: {publishKey: false}\n"));
+  PlanRequest request = Request();
+  request.will_log_in = true;
+  EXPECT_THAT(Refused(request).error->message, HasSubstr("nobody in p"));
   // With the key published, OS Login makes the name.
   EXPECT_EQ(NameWith("", true), "");
 }
@@ -101,10 +101,10 @@ TEST_F(AsWhom, ARecordIsEnteredAsWhoeverRunsThis) {
   PodRecord record;
   record.project = "p";
   testing::FakeLogin door(login);
-  EXPECT_FALSE(EnterAsMyself(door, &record));  // OS Login has no say here
+  EXPECT_FALSE(LogInAsCaller(door, &record));  // OS Login has no say here
   EXPECT_EQ(record.ssh.os_login_user, std::nullopt);
   record.ssh.os_login_user = "somebody_else";
-  EXPECT_FALSE(EnterAsMyself(door, &record));
+  EXPECT_FALSE(LogInAsCaller(door, &record));
   EXPECT_EQ(record.ssh.os_login_user, "a_com");
   EXPECT_THAT(login.imported, ElementsAre("p"));
 }
@@ -115,20 +115,20 @@ TEST_F(AsWhom, WhereNobodyCanBeAskedTheNotedNameStands) {
   record.ssh.os_login_user = "noted";
   login.user = MakeError(ErrorCode::kUnavailable, "down");
   testing::FakeLogin door(login);
-  const auto why = EnterAsMyself(door, &record);
+  const auto why = LogInAsCaller(door, &record);
   ASSERT_TRUE(why);
   EXPECT_FALSE(why->asked);
   EXPECT_EQ(why->instead, "noted");
   EXPECT_EQ(record.ssh.os_login_user, "noted");
   login.user = std::string();
-  const auto nameless = EnterAsMyself(door, &record);
+  const auto nameless = LogInAsCaller(door, &record);
   ASSERT_TRUE(nameless);
   EXPECT_TRUE(nameless->asked);
 }
 
 // --- Google's.
 
-class GoogleLoginTest : public ::testing::Test, protected SessionDesk {
+class GoogleLoginTest : public ::testing::Test, protected SessionHarness {
  protected:
   GoogleLogin Login(const std::string& account = "alice@example.com") {
     variables_.emplace(std::map<std::string, std::string>{{"HOME", "/home/a"},

@@ -4,26 +4,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 
 namespace podctl {
 namespace {
 
 using testing::Actions;
 using ::testing::Contains;
-using testing::Desk;
 using ::testing::ElementsAre;
 using testing::EventLog;
 using testing::FakeProvider;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::SessionDesk;
+using testing::SessionHarness;
 using How = ApplyEnd::How;
 
-class ApplySession : public ::testing::Test, protected SessionDesk, protected ApplyListener {
+class ApplySession : public ::testing::Test, protected SessionHarness, protected ApplyListener {
  protected:
   ApplyEnd ApplyNow() {
-    PlanRun run = Planned(Wishes(true));
+    PlanRun run = Planned(Request(true));
     return Apply(ToApply(), {}, *this, &run);
   }
 
@@ -31,7 +31,7 @@ class ApplySession : public ::testing::Test, protected SessionDesk, protected Ap
     asked = Actions(run.plan);
     return approves;
   }
-  void OnNoLogin(const Error& why) override { told.push_back(why.message); }
+  void OnNoLogin(const Error& why) override { reported.push_back(why.message); }
   EventSink& OnBegin() override {
     ++begun;
     return events;
@@ -44,7 +44,7 @@ class ApplySession : public ::testing::Test, protected SessionDesk, protected Ap
 };
 
 TEST_F(ApplySession, DoesWhatWasApproved) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   const ApplyEnd end = ApplyNow();
   EXPECT_EQ(end.how, How::kDone);
   EXPECT_TRUE(end.result.ok());
@@ -55,19 +55,19 @@ TEST_F(ApplySession, DoesWhatWasApproved) {
 }
 
 TEST_F(ApplySession, WhatAStateHasIsDestroyedWithoutASpec) {
-  Pods(Desk::Pod("a"));
-  PlanWishes wishes = Wishes();
-  wishes.load.paths.clear();
-  wishes.plan.mode = PlanMode::kDestroy;
-  EXPECT_EQ(Refused(wishes).why, NoPlan::Why::kSpec) << "there is no state either";
+  Pods(Harness::Pod("a"));
+  PlanRequest request = Request();
+  request.load.paths.clear();
+  request.plan.mode = PlanMode::kDestroy;
+  EXPECT_EQ(Refused(request).why, NoPlan::Why::kSpec) << "there is no state either";
   EXPECT_EQ(ApplyNow().how, How::kDone);
-  EXPECT_THAT(Actions(Planned(wishes).plan), ElementsAre("delete pod.a"));
-  wishes.plan.mode = PlanMode::kNormal;
-  EXPECT_EQ(Refused(wishes).why, NoPlan::Why::kSpec);
+  EXPECT_THAT(Actions(Planned(request).plan), ElementsAre("delete pod.a"));
+  request.plan.mode = PlanMode::kNormal;
+  EXPECT_EQ(Refused(request).why, NoPlan::Why::kSpec);
 }
 
 TEST_F(ApplySession, WhatAnEarlierRunBeganCountsWhereItIsFoundComplete) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   cloud.Before("operation", [this](FakeProvider&) { drain.request_stop(); });
   ApplyEnd end = ApplyNow();
   EXPECT_TRUE(end.result.interrupted);
@@ -87,7 +87,7 @@ TEST_F(ApplySession, WhatAnEarlierRunBeganCountsWhereItIsFoundComplete) {
 }
 
 TEST_F(ApplySession, DoesNothingThatWasDeclined) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   approves = false;
   EXPECT_EQ(ApplyNow().how, How::kDeclined);
   EXPECT_EQ(cloud.MutatingCalls(), 0);
@@ -97,37 +97,37 @@ TEST_F(ApplySession, DoesNothingThatWasDeclined) {
 }
 
 TEST_F(ApplySession, AKeyIsMadeOnlyOnceThePlanIsApproved) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   ApplyNow();
   EXPECT_EQ(keys_made, 1);
-  const auto node = cloud.Node(Desk::Name("a"));
+  const auto node = cloud.Node(Harness::Name("a"));
   ASSERT_TRUE(node);
   EXPECT_THAT((*node)["metadata"]["ssh-keys"].AsString(), HasSubstr("ssh-ed25519"));
 }
 
 TEST_F(ApplySession, WithoutAWayInNothingIsBegun) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   login.on = {"p"};
-  PlanRun run = Planned(Wishes(true));
+  PlanRun run = Planned(Request(true));
   login.user = MakeError(ErrorCode::kPermissionDenied, "not you");
   const ApplyEnd end = Apply(ToApply(), {}, *this, &run);
-  EXPECT_EQ(end.how, How::kNoWayIn);
-  EXPECT_EQ(end.no_way_in->error.message, "not you");
-  EXPECT_FALSE(end.no_way_in->no_key);
+  EXPECT_EQ(end.how, How::kNoAccess);
+  EXPECT_EQ(end.no_access->error.message, "not you");
+  EXPECT_FALSE(end.no_access->no_key);
   EXPECT_EQ(cloud.MutatingCalls(), 0);
   EXPECT_EQ(begun, 0);
 }
 
 TEST_F(ApplySession, SaysWhetherItIsForLackOfAKey) {
-  Pods(Desk::Pod("a", "    ssh: {identityFile: /home/a/no-such-key}\n"));
+  Pods(Harness::Pod("a", "    ssh: {identityFile: /home/a/no-such-key}\n"));
   const ApplyEnd end = ApplyNow();
-  EXPECT_EQ(end.how, How::kNoWayIn);
-  EXPECT_TRUE(end.no_way_in->no_key);
+  EXPECT_EQ(end.how, How::kNoAccess);
+  EXPECT_TRUE(end.no_access->no_key);
   EXPECT_EQ(cloud.MutatingCalls(), 0);
 }
 
 TEST_F(ApplySession, NobodyIsAskedAboutNothing) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   ApplyNow();
   asked.clear();
   const auto requests = cloud.MutatingCalls();
@@ -138,21 +138,21 @@ TEST_F(ApplySession, NobodyIsAskedAboutNothing) {
 }
 
 TEST_F(ApplySession, WhereNothingIsToBeDoneTheNameOfWhoIsLetInIsStillNoted) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   ApplyNow();
   login.on = {"p"};
-  cloud.EditNode(Desk::Name("a"),
+  cloud.EditNode(Harness::Name("a"),
                  [](Value& node) { node.SetPath("metadata.enable-oslogin", Value("TRUE")); });
   login.user = std::string();
-  PlanRun run = Planned(Wishes(true));
+  PlanRun run = Planned(Request(true));
   ASSERT_TRUE(run.plan.Empty()) << Join(Actions(run.plan), ", ");
   login.user = MakeError(ErrorCode::kPermissionDenied, "not you");
   EXPECT_EQ(Apply(ToApply(), {}, *this, &run).how, How::kNothing);
-  EXPECT_THAT(told, ElementsAre("not you"));
+  EXPECT_THAT(reported, ElementsAre("not you"));
 }
 
 TEST_F(ApplySession, AFailureIsAResultAndIsSaved) {
-  Pods(Desk::Pod("a") + Desk::Pod("b"));
+  Pods(Harness::Pod("a") + Harness::Pod("b"));
   cloud.FailNext("create", MakeError(ErrorCode::kPermissionDenied, "not you"));
   const ApplyEnd end = ApplyNow();
   EXPECT_EQ(end.how, How::kDone);

@@ -1,5 +1,5 @@
 // What a zone offers, and what is said of it where nobody can be asked.
-#include "plans/session/offer.h"
+#include "plans/session/catalogue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ Value Map(const std::string& key, const std::string& text) {
   return value;
 }
 
-class FakeOffer final : public ZoneOffer {
+class FakeCatalogue final : public ZoneCatalogue {
  public:
   Result<std::vector<Value>> ListAcceleratorTypes(const std::string&, const std::string&,
                                                   std::stop_token) override {
@@ -34,13 +34,15 @@ class FakeOffer final : public ZoneOffer {
   int questions = 0;
 };
 
-class OfferTest : public ::testing::Test {
+class CatalogueTest : public ::testing::Test {
  protected:
-  Result<TypesOffer> Types(const OfferPlace& place) { return OfferedTypes(&offer_, place, {}); }
-  FakeOffer offer_;
+  Result<TypeCatalogue> Types(const CataloguePlace& place) {
+    return AvailableTypes(&catalogue_, place, {});
+  }
+  FakeCatalogue catalogue_;
 };
 
-TEST_F(OfferTest, TheServiceComesFirst) {
+TEST_F(CatalogueTest, TheServiceComesFirst) {
   const auto types = Types({"p", "z"});
   ASSERT_TRUE(types);
   EXPECT_TRUE(types->from_service);
@@ -48,18 +50,18 @@ TEST_F(OfferTest, TheServiceComesFirst) {
   EXPECT_EQ(types->types.front().type, "v3-32");
 }
 
-TEST_F(OfferTest, WhoAsksAboutNoZoneAsksNobody) {
+TEST_F(CatalogueTest, WhoAsksAboutNoZoneAsksNobody) {
   const auto types = Types({"p", ""});
   ASSERT_TRUE(types);
   EXPECT_FALSE(types->from_service || types->unasked);
   EXPECT_GT(types->types.size(), 1U);
-  EXPECT_EQ(offer_.questions, 0);
+  EXPECT_EQ(catalogue_.questions, 0);
 }
 
-TEST_F(OfferTest, AServiceThatDoesNotAnswerIsToldOf) {
+TEST_F(CatalogueTest, AServiceThatDoesNotAnswerIsToldOf) {
   for (const ErrorCode code : {ErrorCode::kUnavailable, ErrorCode::kReplyLost,
                                ErrorCode::kDeadlineExceeded, ErrorCode::kUnauthenticated}) {
-    offer_.error = MakeError(code, "nobody");
+    catalogue_.error = MakeError(code, "nobody");
     const auto types = Types({"p", "europe-west4-a"});
     ASSERT_TRUE(types) << ErrorCodeName(code);
     EXPECT_EQ(types->unasked->message, "nobody");
@@ -68,20 +70,20 @@ TEST_F(OfferTest, AServiceThatDoesNotAnswerIsToldOf) {
   EXPECT_EQ(Types({"", "europe-west4-a"})->unasked->message, "no project is set (--project)");
 }
 
-TEST_F(OfferTest, WhatTheServiceRefusesIsNotMadeUp) {
-  offer_.error = MakeError(ErrorCode::kPermissionDenied, "not you");
+TEST_F(CatalogueTest, WhatTheServiceRefusesIsNotMadeUp) {
+  catalogue_.error = MakeError(ErrorCode::kPermissionDenied, "not you");
   EXPECT_EQ(Types({"p", "z"}).error().message, "not you");
-  EXPECT_EQ(OfferedVersions(offer_, {"p", "z"}, {}).error().message, "not you");
+  EXPECT_EQ(AvailableVersions(catalogue_, {"p", "z"}, {}).error().message, "not you");
 }
 
-TEST_F(OfferTest, AnEndpointThatIsNoneIsAnError) {
-  const Result<ZoneOffer*> none = MakeError(ErrorCode::kInvalidArgument, "no endpoint");
-  EXPECT_EQ(OfferedTypes(none, {"p", "z"}, {}).error().message, "no endpoint");
-  EXPECT_TRUE(OfferedTypes(none, {"p", ""}, {}));
+TEST_F(CatalogueTest, AnEndpointThatIsNoneIsAnError) {
+  const Result<ZoneCatalogue*> none = MakeError(ErrorCode::kInvalidArgument, "no endpoint");
+  EXPECT_EQ(AvailableTypes(none, {"p", "z"}, {}).error().message, "no endpoint");
+  EXPECT_TRUE(AvailableTypes(none, {"p", ""}, {}));
 }
 
-TEST_F(OfferTest, VersionsStandInTheirOrder) {
-  EXPECT_THAT(*OfferedVersions(offer_, {"p", "z"}, {}),
+TEST_F(CatalogueTest, VersionsStandInTheirOrder) {
+  EXPECT_THAT(*AvailableVersions(catalogue_, {"p", "z"}, {}),
               ElementsAre("tpu-vm-base", "tpu-vm-tf-2.9.1", "tpu-vm-tf-2.11.0"));
 }
 

@@ -5,17 +5,17 @@
 #include <gtest/gtest.h>
 
 #include "providers/workers/jobs.h"
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 #include "tests/support/fake_workers.h"
 
 namespace podctl {
 namespace {
 
-using testing::Desk;
 using ::testing::ElementsAre;
 using testing::FakeWorkers;
+using testing::Harness;
 using ::testing::IsEmpty;
-using testing::SessionDesk;
+using testing::SessionHarness;
 
 using Answer = FakeWorkers::Answer;
 
@@ -38,10 +38,10 @@ class Rounds final : public RoundWatcher {
   const std::function<void()> on_end_;
 };
 
-class DueJobsTest : public ::testing::Test, protected SessionDesk, protected DueJobsListener {
+class DueJobsTest : public ::testing::Test, protected SessionHarness, protected DueJobsListener {
  protected:
   void Jobs(const std::string& jobs, const std::string& pod_keys = "") {
-    Pods(Desk::Pod("research", pod_keys) + "jobs:\n" + jobs);
+    Pods(Harness::Pod("research", pod_keys) + "jobs:\n" + jobs);
   }
   bool ApplyAndStart() {
     ExecuteResult result;
@@ -69,14 +69,14 @@ class DueJobsTest : public ::testing::Test, protected SessionDesk, protected Due
       if (++rounds == interrupt_after) drain.request_stop();
     });
   }
-  void OnNews(const PrepareNews&) override { said.emplace_back("news"); }
-  void OnStart(const DetachedStart& start, const StartNews&) override {
+  void OnPrepareEvent(const PrepareEvent&) override { said.emplace_back("news"); }
+  void OnStart(const DetachedStart& start, const StartEvent&) override {
     said.push_back("start " + start.name);
   }
   void OnRunsAlready(const JobSpec& job) override { said.push_back(job.name + " runs"); }
   void OnStarted(const JobSpec& job) override { said.push_back(job.name + " started"); }
   void OnNotStarted(const JobSpec& job, const DetachReport& why) override {
-    said.push_back(job.name + (why.hindrance ? " hindered" : " not started"));
+    said.push_back(job.name + (why.blocker ? " hindered" : " not started"));
   }
 
   Answer earlier{{"podctl-runs 1", "ended 0 left 0", "end"}};

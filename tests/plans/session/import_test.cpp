@@ -8,38 +8,40 @@
 #include "plans/session/import_all.h"
 #include "plans/session/temporary.h"
 #include "providers/slices.h"
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 
 namespace podctl {
 namespace {
 
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::SessionDesk;
+using testing::SessionHarness;
 
-class ImportSession : public ::testing::Test, protected SessionDesk {
+class ImportSession : public ::testing::Test, protected SessionHarness {
  protected:
   ImportSession() {
     Value node = Value::EmptyMap();
     node.Set("acceleratorType", "v3-32");
     node.Set("runtimeVersion", "tpu-vm-tf-2.11.0-pod");
-    cloud.PutNode(Desk::Name("made-by-hand"), node);
-    wishes_.address = "pod.a";
-    wishes_.id = "made-by-hand";
-    wishes_.load = testing::WithKinds();
-    wishes_.load.project = "p";
-    wishes_.load.zone = "europe-west4-a";
-    wishes_.state = {kStatePath, false};
-    wishes_.lock = {[] { return LockInfo{}; }, {}};
+    cloud.PutNode(Harness::Name("made-by-hand"), node);
+    request_.address = "pod.a";
+    request_.id = "made-by-hand";
+    request_.load = testing::WithKinds();
+    request_.load.project = "p";
+    request_.load.zone = "europe-west4-a";
+    request_.state = {kStatePath, false};
+    request_.lock = {[] { return LockInfo{}; }, {}};
   }
-  std::variant<Imported, NoImport> Run() { return Import(ToPlan(), clock, random, wishes_, *this); }
+  std::variant<Imported, NoImport> Run() {
+    return Import(ToPlan(), clock, random, request_, *this);
+  }
   Imported Done() {
     auto made = Run();
     if (auto* done = std::get_if<Imported>(&made)) return std::move(*done);
     const auto& error = std::get<NoImport>(made).error;
-    ADD_FAILURE() << (error ? error->message : Join(told, ", "));
+    ADD_FAILURE() << (error ? error->message : Join(reported, ", "));
     return {};
   }
   Error Refused() {
@@ -67,7 +69,7 @@ class ImportSession : public ::testing::Test, protected SessionDesk {
     ASSERT_TRUE(cloud.queue.Create({"p", "europe-west4-a", "q"}, body, "id", {}));
   }
 
-  ImportWishes wishes_;
+  ImportRequest request_;
 };
 
 TEST_F(ImportSession, TheSpecThatItReturnsMatchesTheNode) {
@@ -78,13 +80,13 @@ TEST_F(ImportSession, TheSpecThatItReturnsMatchesTheNode) {
   EXPECT_EQ(podctl::Pods(Stored()).at(Addr("pod.a")).current.locator, "made-by-hand");
   EXPECT_EQ(cloud.MutatingCalls(), 0);
   Spec(done.text);
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
 }
 
 TEST_F(ImportSession, WritesItBelowThePodsOfAFile) {
-  Pods(Desk::Pod("b"));
-  wishes_.load.paths = {kSpecPath};
-  wishes_.write_spec = kSpecPath;
+  Pods(Harness::Pod("b"));
+  request_.load.paths = {kSpecPath};
+  request_.write_spec = kSpecPath;
   const Imported done = Done();
   EXPECT_EQ(done.target, kSpecPath);
   EXPECT_EQ(*files.FileText(kSpecPath), done.text);
@@ -93,8 +95,8 @@ TEST_F(ImportSession, WritesItBelowThePodsOfAFile) {
 }
 
 TEST_F(ImportSession, TakesAPodThatTheSpecHasAndSaysWhatItWantsOtherwise) {
-  Pods(Desk::Pod("a", "    nodeId: made-by-hand\n    labels: {team: x}\n"));
-  wishes_.load.paths = {kSpecPath};
+  Pods(Harness::Pod("a", "    nodeId: made-by-hand\n    labels: {team: x}\n"));
+  request_.load.paths = {kSpecPath};
   const Imported done = Done();
   EXPECT_EQ(done.text, "");
   EXPECT_THAT(done.differs, ElementsAre("labels.team"));
@@ -103,48 +105,48 @@ TEST_F(ImportSession, TakesAPodThatTheSpecHasAndSaysWhatItWantsOtherwise) {
 TEST_F(ImportSession, WhatIsThereAlreadyIsRefused) {
   Done();
   EXPECT_EQ(Refused().message, "pod.a is in the state already");
-  wishes_.address = "pod.b";
+  request_.address = "pod.b";
   EXPECT_EQ(Refused().message, "the node `made-by-hand` is pod.a in the state already");
 }
 
 TEST_F(ImportSession, ANodeIsTheSameByItsProjectsNumber) {
   Done();
   const NodeName numbered{"123", "europe-west4-a", "made-by-hand"};
-  const Value node = *cloud.Node(Desk::Name("made-by-hand"));
+  const Value node = *cloud.Node(Harness::Name("made-by-hand"));
   cloud.PutNode(numbered, node);
   cloud.EditNode(numbered, [&](Value& same) { same.Set("id", node["id"]); });
-  wishes_.address = "pod.b";
-  wishes_.id = numbered.Resource();
+  request_.address = "pod.b";
+  request_.id = numbered.Resource();
   EXPECT_EQ(Refused().message, "the node `made-by-hand` is pod.a in the state already");
 }
 
 TEST_F(ImportSession, TheSpecOfWhatIsImportedCanBeWrittenLater) {
   const std::string text = Done().text;
   const std::string before = *files.FileText(kStatePath);
-  wishes_.write_spec = kSpecPath;
+  request_.write_spec = kSpecPath;
   const Imported done = Done();
   EXPECT_TRUE(done.known);
   EXPECT_EQ(*files.FileText(kSpecPath), done.text);
   EXPECT_THAT(done.text, HasSubstr("nodeId: made-by-hand"));
   EXPECT_EQ(*files.FileText(kStatePath), before);
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
 }
 
 TEST_F(ImportSession, AnotherNodesSpecIsNotWrittenUnderItsAddress) {
   Done();
-  cloud.PutNode(Desk::Name("another"), Value::EmptyMap());
-  wishes_.id = "another";
-  wishes_.write_spec = kSpecPath;
+  cloud.PutNode(Harness::Name("another"), Value::EmptyMap());
+  request_.id = "another";
+  request_.write_spec = kSpecPath;
   EXPECT_EQ(Refused().message, "pod.a is another node in the state: `made-by-hand`");
   EXPECT_FALSE(files.FileText(kSpecPath));
 }
 
 TEST_F(ImportSession, SaysWithWhichOtherStateTheNodeWasMade) {
   EXPECT_EQ(Done().made_with, "") << "podctl did not make it";
-  const Value theirs = WithLineage(*cloud.Node(Desk::Name("made-by-hand")), "theirs");
-  cloud.PutNode(Desk::Name("theirs"), theirs);
-  wishes_.address = "pod.b";
-  wishes_.id = "theirs";
+  const Value theirs = WithLineage(*cloud.Node(Harness::Name("made-by-hand")), "theirs");
+  cloud.PutNode(Harness::Name("theirs"), theirs);
+  request_.address = "pod.b";
+  request_.id = "theirs";
   const Imported done = Done();
   EXPECT_EQ(done.made_with, "theirs");
   // From now on it is known by its uid, and its label stays.
@@ -152,15 +154,15 @@ TEST_F(ImportSession, SaysWithWhichOtherStateTheNodeWasMade) {
       "project: p\nzone: europe-west4-a\npods:\n  a: {nodeId: made-by-hand, acceleratorType: "
       "v3-32, runtimeVersion: tpu-vm-tf-2.11.0-pod}\n  b: {nodeId: theirs, acceleratorType: "
       "v3-32, runtimeVersion: tpu-vm-tf-2.11.0-pod}\n");
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
 }
 
 TEST_F(ImportSession, WhatItsOwnStateMadeIsNoOthers) {
   Done();
-  const Value ours = WithLineage(*cloud.Node(Desk::Name("made-by-hand")), Stored().lineage);
-  cloud.PutNode(Desk::Name("ours"), ours);
-  wishes_.address = "pod.b";
-  wishes_.id = "ours";
+  const Value ours = WithLineage(*cloud.Node(Harness::Name("made-by-hand")), Stored().lineage);
+  cloud.PutNode(Harness::Name("ours"), ours);
+  request_.address = "pod.b";
+  request_.id = "ours";
   EXPECT_EQ(Done().made_with, "");
 }
 
@@ -170,7 +172,7 @@ TEST_F(ImportSession, WritesOverNothingOfPodctlsOwn) {
   for (const std::string& path :
        {state, state + ".lock", state + ".history/x", state + ".backup",
         std::string("/project/reviewed.plan"), std::string("/project/sub/podctl.state.json")}) {
-    wishes_.write_spec = path;
+    request_.write_spec = path;
     const auto before = files.FileText(path);
     EXPECT_THAT(Refused().message,
                 ::testing::AnyOf(HasSubstr("is podctl's own"), HasSubstr("is a saved plan")))
@@ -180,7 +182,7 @@ TEST_F(ImportSession, WritesOverNothingOfPodctlsOwn) {
 }
 
 TEST_F(ImportSession, WhatAKilledRunLeftGoes) {
-  wishes_.write_spec = "/project/podctl.yaml";
+  request_.write_spec = "/project/podctl.yaml";
   const std::string dead =
       "/project/" + TemporaryName("/project/podctl.yaml", "temporary spec", "999999999", "");
   files.SetFile(dead, "pods:");
@@ -197,7 +199,7 @@ TEST_F(ImportSession, MetadataThatIsNoTextIsLeftAlone) {
   node.Set("runtimeVersion", "tpu-vm-tf-2.11.0-pod");
   node.SetPath("metadata.startup-script", 5);
   node.Set("description", 7);
-  cloud.PutNode(Desk::Name("made-by-hand"), node);
+  cloud.PutNode(Harness::Name("made-by-hand"), node);
   const Imported done = Done();
   EXPECT_THAT(done.text, ::testing::Not(HasSubstr("startup-script:")));
   EXPECT_THAT(done.text, HasSubstr("no text, and which podctl leaves alone: startup-script"));
@@ -206,24 +208,24 @@ TEST_F(ImportSession, MetadataThatIsNoTextIsLeftAlone) {
 }
 
 TEST_F(ImportSession, AnAddressThatIsNoneIsHelped) {
-  wishes_.address = "a";
+  request_.address = "a";
   EXPECT_EQ(Refused().hint, "did you mean `pod.a`?");
 }
 
 TEST_F(ImportSession, ANodeThatIsNotThereIsHelped) {
-  wishes_.id = "made-by-hant";
+  request_.id = "made-by-hant";
   const Error error = Refused();
   EXPECT_EQ(error.code, ErrorCode::kNotFound);
   EXPECT_EQ(error.hint, "did you mean `made-by-hand`?");
 }
 
 TEST_F(ImportSession, ASpecThatIsWrongIsToldAndNothingIsChanged) {
-  Pods(Desk::Pod("b", "    runtimeVerson: x\n"));
-  wishes_.load.paths = {kSpecPath};
+  Pods(Harness::Pod("b", "    runtimeVerson: x\n"));
+  request_.load.paths = {kSpecPath};
   const auto made = Run();
   ASSERT_TRUE(std::holds_alternative<NoImport>(made));
   EXPECT_FALSE(std::get<NoImport>(made).error);
-  EXPECT_THAT(told, ElementsAre(HasSubstr("runtimeVerson")));
+  EXPECT_THAT(reported, ElementsAre(HasSubstr("runtimeVerson")));
   EXPECT_THAT(cloud.Calls(), IsEmpty());
 }
 
@@ -242,7 +244,7 @@ TEST_F(ImportSession, AnInterruptLeavesTheStateAlone) {
 
 TEST_F(ImportSession, ARequestThatWaitsIsTakenBeforeItsNode) {
   Ask({});
-  wishes_.id = "late";
+  request_.id = "late";
   const Imported done = Done();
   EXPECT_TRUE(done.waits);
   ASSERT_TRUE(done.queued);
@@ -253,7 +255,7 @@ TEST_F(ImportSession, ARequestThatWaitsIsTakenBeforeItsNode) {
 // Its node will bear that label, and would be taken for theirs.
 TEST_F(ImportSession, ARequestOfAnotherStateIsTakenWithItsNodeOnly) {
   Ask("theirs");
-  wishes_.id = "late";
+  request_.id = "late";
   const Error error = Refused();
   EXPECT_THAT(error.message, HasSubstr("while it waits: podctl asked for it with another state, of "
                                        "lineage theirs"));
@@ -262,17 +264,19 @@ TEST_F(ImportSession, ARequestOfAnotherStateIsTakenWithItsNodeOnly) {
 
 // ---- All of a project.
 
-class ImportAllSession : public ::testing::Test, protected SessionDesk, protected ImportListener {
+class ImportAllSession : public ::testing::Test,
+                         protected SessionHarness,
+                         protected ImportListener {
  protected:
   static constexpr const char* kEurope = "europe-west4-a";
   static constexpr const char* kAmerica = "us-central2-b";
 
   ImportAllSession() {
-    wishes_.zone = "-";
-    wishes_.load = testing::WithKinds();
-    wishes_.load.project = "p";
-    wishes_.state = {kStatePath, false};
-    wishes_.lock = {[] { return LockInfo{}; }, {}};
+    request_.zone = "-";
+    request_.load = testing::WithKinds();
+    request_.load.project = "p";
+    request_.state = {kStatePath, false};
+    request_.lock = {[] { return LockInfo{}; }, {}};
   }
   void Put(const std::string& zone, const std::string& id) {
     cloud.PutNode({"p", zone, id}, Node());
@@ -290,10 +294,10 @@ class ImportAllSession : public ::testing::Test, protected SessionDesk, protecte
 
   ImportedAll Run() {
     drain = std::stop_source();
-    auto made = ImportAll(ToPlan(), clock, random, wishes_, *this);
+    auto made = ImportAll(ToPlan(), clock, random, request_, *this);
     if (auto* all = std::get_if<ImportedAll>(&made)) return std::move(*all);
     const auto& error = std::get<NoImport>(made).error;
-    ADD_FAILURE() << (error ? error->message : Join(told, ", "));
+    ADD_FAILURE() << (error ? error->message : Join(reported, ", "));
     return {};
   }
   static std::vector<std::string> Addresses(const ImportSurvey& survey) {
@@ -303,7 +307,7 @@ class ImportAllSession : public ::testing::Test, protected SessionDesk, protecte
   }
   static std::vector<std::string> Left(const ImportSurvey& survey) {
     std::vector<std::string> left;
-    for (const LeftAlone& each : survey.left) {
+    for (const NotImported& each : survey.left) {
       left.push_back(each.resource.substr(each.resource.rfind('/') + 1) + ": " + each.why);
     }
     return left;
@@ -323,10 +327,10 @@ class ImportAllSession : public ::testing::Test, protected SessionDesk, protecte
     if (--lives_ == 0) drain.request_stop();
     if (spec_when_taken_.empty()) spec_when_taken_ = files.FileText(kSpecPath).value_or("none");
   }
-  void OnSpec(const Diagnostics& warnings) override { SessionDesk::OnSpec(warnings); }
-  void OnTakeover(const std::string& note) override { SessionDesk::OnTakeover(note); }
+  void OnSpec(const Diagnostics& warnings) override { SessionHarness::OnSpec(warnings); }
+  void OnTakeover(const std::string& note) override { SessionHarness::OnTakeover(note); }
 
-  ImportAllWishes wishes_;
+  ImportAllRequest request_;
   bool approves_ = true;
   int asked_ = 0;
   int lives_ = -1;               // pods until an interrupt
@@ -352,13 +356,13 @@ TEST_F(ImportAllSession, OneSpecMatchesTheNodesOfAllZones) {
   EXPECT_FALSE(all.error);
   EXPECT_EQ(cloud.MutatingCalls(), 0);
   Spec(all.text);
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
 }
 
 TEST_F(ImportAllSession, OneZoneStandsAboveItsPods) {
   Put(kEurope, "train");
   Put(kAmerica, "train");
-  wishes_.zone = kAmerica;
+  request_.zone = kAmerica;
   EXPECT_THAT(Run().text, ::testing::StartsWith("project: p\nzone: us-central2-b\n\npods:\n"
                                                 "  train:\n    acceleratorType"));
 }
@@ -390,7 +394,7 @@ TEST_F(ImportAllSession, ANodeThatNoSpecDescribesKeepsNobodyFromTheOthers) {
   const ImportedAll all = Run();
   EXPECT_THAT(InState(), ElementsAre("pod.usual"));
   EXPECT_THAT(Left(all.survey), ElementsAre("strange: podctl cannot write a spec that matches it"));
-  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(reported, IsEmpty());
 }
 
 TEST_F(ImportAllSession, NamesakesKeepNobodyFromTheOthers) {
@@ -409,7 +413,7 @@ TEST_F(ImportAllSession, WhatIsTooLargeForOneFileSaysHowToSplitIt) {
   Value node = Node();
   node.SetPath("metadata.startup-script", std::string(200'000, 'x'));
   for (int i = 0; i < 22; ++i) cloud.PutNode({"p", kEurope, "n" + std::to_string(i)}, node);
-  auto made = ImportAll(ToPlan(), clock, random, wishes_, *this);
+  auto made = ImportAll(ToPlan(), clock, random, request_, *this);
   const auto* none = std::get_if<NoImport>(&made);
   ASSERT_TRUE(none != nullptr && none->error);
   EXPECT_THAT(none->error->message, HasSubstr("the spec of 22 pods has 4.2 MiB"));
@@ -419,7 +423,7 @@ TEST_F(ImportAllSession, WhatIsTooLargeForOneFileSaysHowToSplitIt) {
 TEST_F(ImportAllSession, NothingIsDoneWithoutApproval) {
   Put(kEurope, "train");
   approves_ = false;
-  wishes_.write_spec = kSpecPath;
+  request_.write_spec = kSpecPath;
   EXPECT_TRUE(Run().declined);
   EXPECT_EQ(files.FileText(kStatePath), std::nullopt);
   EXPECT_EQ(files.FileText(kSpecPath), std::nullopt);
@@ -427,7 +431,7 @@ TEST_F(ImportAllSession, NothingIsDoneWithoutApproval) {
 
 TEST_F(ImportAllSession, NobodyIsAskedWhereAllIsKnown) {
   Put(kEurope, "train");
-  wishes_.write_spec = kSpecPath;
+  request_.write_spec = kSpecPath;
   Run();
   const std::string before = *files.FileText(kStatePath);
   const ImportedAll again = Run();
@@ -449,15 +453,15 @@ TEST_F(ImportAllSession, ARunThatWasCutShortIsGoneOnWith) {
   EXPECT_THAT(InState(), ElementsAre("pod.a", "pod.b", "pod.c"));
   EXPECT_TRUE(rest.done.front().known);
   Spec(rest.text);
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
 }
 
 TEST_F(ImportAllSession, TheFileIsWholeBeforeTheFirstIsTaken) {
-  Pods(Desk::Pod("mine"));
+  Pods(Harness::Pod("mine"));
   Put(kEurope, "a");
   Put(kEurope, "b");
-  wishes_.load.paths = {kSpecPath};
-  wishes_.write_spec = kSpecPath;
+  request_.load.paths = {kSpecPath};
+  request_.write_spec = kSpecPath;
   lives_ = 1;
   EXPECT_TRUE(Run().error);
   EXPECT_THAT(InState(), ElementsAre("pod.a"));
@@ -473,10 +477,10 @@ TEST_F(ImportAllSession, TheFileIsWholeBeforeTheFirstIsTaken) {
 }
 
 TEST_F(ImportAllSession, APodOfTheSpecKeepsItsName) {
-  Pods(Desk::Pod("research", "    nodeId: train\n"));
+  Pods(Harness::Pod("research", "    nodeId: train\n"));
   Put(kEurope, "train");
   Put(kAmerica, "research");
-  wishes_.load.paths = {kSpecPath};
+  request_.load.paths = {kSpecPath};
   const ImportedAll all = Run();
   EXPECT_THAT(Addresses(all.survey), ElementsAre("pod.research", "pod.research-us-central2-b"));
   EXPECT_TRUE(all.survey.candidates.front().in_spec);
@@ -509,8 +513,8 @@ TEST_F(ImportAllSession, AMultisliceIsOnePodAndARequestThatWaitsIsOne) {
 }
 
 TEST_F(ImportAllSession, WithoutAProjectItSaysWhatToGive) {
-  wishes_.load.project.reset();
-  const auto made = ImportAll(ToPlan(), clock, random, wishes_, *this);
+  request_.load.project.reset();
+  const auto made = ImportAll(ToPlan(), clock, random, request_, *this);
   ASSERT_TRUE(std::holds_alternative<NoImport>(made));
   EXPECT_EQ(std::get<NoImport>(made).error->message, "the project is not known");
 }

@@ -5,23 +5,23 @@
 #include <gtest/gtest.h>
 
 #include "plans/session/state_edit.h"
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 
 namespace podctl {
 namespace {
 
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using testing::SessionDesk;
+using testing::SessionHarness;
 using ::testing::SizeIs;
 
-class KnownPodsTest : public ::testing::Test, protected SessionDesk {
+class KnownPodsTest : public ::testing::Test, protected SessionHarness {
  protected:
   KnownPodsTest() {
-    Pods(Desk::Pod("research"));
+    Pods(Harness::Pod("research"));
     Applied();
     cloud.ForgetCalls();
   }
@@ -50,7 +50,7 @@ TEST_F(KnownPodsTest, NobodyIsAskedForWhatTheStateHas) {
   EXPECT_EQ(chosen->workers[0].index, 1);
   EXPECT_FALSE(chosen->workers[0].host_keys.empty());
   EXPECT_THAT(cloud.Calls(), IsEmpty());
-  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(reported, IsEmpty());
 }
 
 TEST_F(KnownPodsTest, TheApiIsAskedForHostKeysThatTheStateLacks) {
@@ -165,13 +165,13 @@ TEST_F(KnownPodsTest, OfAPodThatIsAskedForTheServiceSaysHowFarItIs) {
 TEST_F(KnownPodsTest, WhoRunsPodctlIsWhoOsLoginLetsIn) {
   Edit([](PodRecord& record) { record.ssh.os_login_user = "bob"; });
   EXPECT_EQ(Known().Find("research")->workers[0].user, "a_com");
-  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(reported, IsEmpty());
   login.user = std::string();
   EXPECT_TRUE(Known().Find("research"));
   login.user = MakeError(ErrorCode::kUnavailable, "down");
   EXPECT_EQ(Known().Find("research")->workers[0].user, "bob");
-  EXPECT_THAT(told, ElementsAre("nobody in p, and the spec says `publishKey: false`.",
-                                "OS Login could not be asked (down); entering as bob."));
+  EXPECT_THAT(reported, ElementsAre("nobody in p, and the spec says `publishKey: false`.",
+                                    "OS Login could not be asked (down); entering as bob."));
 }
 
 TEST_F(KnownPodsTest, HostKeysAreRememberedUnlessSomebodyElseIsAtTheState) {
@@ -183,7 +183,7 @@ TEST_F(KnownPodsTest, HostKeysAreRememberedUnlessSomebodyElseIsAtTheState) {
               ElementsAre("ssh-ed25519 AAAA"));
   Lock();
   Known().Remember("pod.research", {{2, "ssh-ed25519 BBBB"}});
-  EXPECT_THAT(told, ElementsAre(HasSubstr("forgotten: ")));
+  EXPECT_THAT(reported, ElementsAre(HasSubstr("forgotten: ")));
   EXPECT_THAT(opened, SizeIs(2));
 }
 

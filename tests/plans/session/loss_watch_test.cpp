@@ -7,17 +7,17 @@
 #include <chrono>
 #include <condition_variable>
 
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 #include "tests/support/fake_workers.h"
 
 namespace podctl {
 namespace {
 
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::SessionDesk;
+using testing::SessionHarness;
 using ::testing::SizeIs;
 
 // Tries to connect until it is stopped; then, or when it is the `running` job's turn, it ends.
@@ -37,7 +37,7 @@ class DeafWorkers final : public ssh::Transport {
       if (job == running) continue;
       ssh::WorkerResult result;
       result.End(stopped ? ssh::Outcome::kCancelled : ssh::Outcome::kUnreachable,
-                 stopped ? ssh::CancelledCause(ssh::Farewell::kBeforeSent)
+                 stopped ? ssh::CancelledCause(ssh::Termination::kBeforeSent)
                          : ssh::OtherCause("cannot connect to port 22"));
       Tell(job, result, observer);
     }
@@ -64,7 +64,7 @@ class DeafWorkers final : public ssh::Transport {
   }
 };
 
-class Told final : public ssh::Observer {
+class Described final : public ssh::Observer {
  public:
   void OnLine(std::size_t, ssh::Stream, std::string_view) override {}
   void OnPhase(std::size_t, ssh::Phase) override {}
@@ -77,10 +77,10 @@ class Told final : public ssh::Observer {
 constexpr const char* kGone =
     "pod `research` is gone: its node was preempted, or deleted outside of podctl";
 
-class LossWatchTest : public ::testing::Test, protected SessionDesk {
+class LossWatchTest : public ::testing::Test, protected SessionHarness {
  protected:
   LossWatchTest() {
-    Pods(Desk::Pod("research"));
+    Pods(Harness::Pod("research"));
     Applied();
     cloud.ForgetCalls();
   }
@@ -88,12 +88,12 @@ class LossWatchTest : public ::testing::Test, protected SessionDesk {
     std::vector<ssh::Job> jobs;
     for (const WorkerAccess& worker : testing::SomeWorkers(2)) jobs.push_back({worker, "x", {}});
     LossAwareTransport transport(deaf_, pods_);
-    return transport.Run(jobs, {}, told_, asked_.get_token());
+    return transport.Run(jobs, {}, reported_, asked_.get_token());
   }
 
   const KnownPods pods_{ToPods()};
   DeafWorkers deaf_;
-  Told told_;
+  Described reported_;
   std::stop_source asked_;
 };
 
@@ -101,7 +101,7 @@ TEST_F(LossWatchTest, APodThatIsGoneIsNotWaitedForAndAskedAboutOnce) {
   cloud.RemoveNode({"p", "europe-west4-a", "research"});
   const auto results = Run();
   EXPECT_TRUE(deaf_.stopped);
-  EXPECT_THAT(told_.lines, ElementsAre(kGone, kGone));
+  EXPECT_THAT(reported_.lines, ElementsAre(kGone, kGone));
   EXPECT_EQ(results[1].outcome, ssh::Outcome::kUnreachable);
   EXPECT_EQ(ssh::CauseOf(results[1]), kGone);
   EXPECT_EQ(pods_.SilenceAdvice("research", results),
@@ -115,14 +115,14 @@ TEST_F(LossWatchTest, WhatRunsOnOtherWorkersRunsToItsEnd) {
   const auto results = Run();
   EXPECT_TRUE(deaf_.stopped);
   EXPECT_TRUE(results[1].ok());
-  EXPECT_THAT(told_.lines, ElementsAre("ok", kGone));
+  EXPECT_THAT(reported_.lines, ElementsAre("ok", kGone));
 }
 
 TEST_F(LossWatchTest, APodThatIsThereIsTriedOn) {
   deaf_.gives_up = true;
   EXPECT_THAT(Run()[0].message, HasSubstr("cannot connect"));
   EXPECT_FALSE(deaf_.stopped);
-  EXPECT_THAT(told_.lines, SizeIs(2));
+  EXPECT_THAT(reported_.lines, SizeIs(2));
 }
 
 TEST_F(LossWatchTest, WhoIsInterruptedHearsThat) {
@@ -135,7 +135,7 @@ TEST_F(LossWatchTest, NobodyIsAskedWhileAllAnswer) {
   testing::FakeWorkers fine([](const ssh::Job&) { return testing::FakeWorkers::Answer{}; });
   LossAwareTransport transport(fine, pods_);
   std::vector<ssh::Job> jobs{{testing::SomeWorkers(1).front(), "x", {}}};
-  EXPECT_TRUE(transport.Run(jobs, {}, told_, {}).front().ok());
+  EXPECT_TRUE(transport.Run(jobs, {}, reported_, {}).front().ok());
   EXPECT_THAT(cloud.Calls(), IsEmpty());
 }
 

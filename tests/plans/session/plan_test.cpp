@@ -7,26 +7,26 @@
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 #include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
 
 using testing::Actions;
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::SessionDesk;
+using testing::SessionHarness;
 using ::testing::SizeIs;
 using Why = NoPlan::Why;
 
-class PlanSession : public ::testing::Test, protected SessionDesk {};
+class PlanSession : public ::testing::Test, protected SessionHarness {};
 
 TEST_F(PlanSession, AsksTheApiAndChangesNothing) {
-  Pods(Desk::Pod("a"));
-  const PlanRun run = Planned(Wishes());
+  Pods(Harness::Pod("a"));
+  const PlanRun run = Planned(Request());
   EXPECT_THAT(Actions(run.plan), ElementsAre("create pod.a"));
   EXPECT_FALSE(run.problems.has_errors());
   EXPECT_EQ(run.lock, nullptr);
@@ -37,23 +37,23 @@ TEST_F(PlanSession, AsksTheApiAndChangesNothing) {
 }
 
 TEST_F(PlanSession, SaysThatApplyMakesAKeyWhereThereIsNone) {
-  Pods(Desk::Pod("a"));
-  EXPECT_THAT(Planned(Wishes()).notes,
+  Pods(Harness::Pod("a"));
+  EXPECT_THAT(Planned(Request()).notes,
               ElementsAre(HasSubstr("`podctl apply` makes ~/.ssh/podctl_ed25519")));
-  Pods(Desk::Pod("a", "    ssh: {publishKey: false}\n"));
-  EXPECT_THAT(Planned(Wishes()).notes, IsEmpty());
+  Pods(Harness::Pod("a", "    ssh: {publishKey: false}\n"));
+  EXPECT_THAT(Planned(Request()).notes, IsEmpty());
 }
 
 TEST_F(PlanSession, HoldsTheLockOfWhoWillChangeSomething) {
-  Pods(Desk::Pod("a"));
-  const PlanRun run = Planned(Wishes(true));
+  Pods(Harness::Pod("a"));
+  const PlanRun run = Planned(Request(true));
   EXPECT_NE(run.lock, nullptr);
-  EXPECT_EQ(Refused(Wishes(true)).why, Why::kLock);
+  EXPECT_EQ(Refused(Request(true)).why, Why::kLock);
 }
 
 TEST_F(PlanSession, ASpecThatIsWrongIsAllThatIsLookedAt) {
-  Pods(Desk::Pod("a", "    runtimeVerson: x\n"));
-  const NoPlan none = Refused(Wishes(true));
+  Pods(Harness::Pod("a", "    runtimeVerson: x\n"));
+  const NoPlan none = Refused(Request(true));
   EXPECT_EQ(none.why, Why::kSpec);
   EXPECT_TRUE(none.problems.has_errors());
   EXPECT_FALSE(none.error);
@@ -62,21 +62,21 @@ TEST_F(PlanSession, ASpecThatIsWrongIsAllThatIsLookedAt) {
 }
 
 TEST_F(PlanSession, AWrongEndpointIsToldOnceTheLockIsHeld) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   provider = MakeError(ErrorCode::kInvalidArgument, "no endpoint");
   Lock();
-  EXPECT_EQ(Refused(Wishes(true)).why, Why::kLock);
+  EXPECT_EQ(Refused(Request(true)).why, Why::kLock);
   files.EndHolder(kLockPath, false);
-  const NoPlan none = Refused(Wishes(true));
+  const NoPlan none = Refused(Request(true));
   EXPECT_EQ(none.why, Why::kUsage);
   EXPECT_EQ(none.error->message, "no endpoint");
-  EXPECT_EQ(Refused(Wishes()).why, Why::kUsage);
+  EXPECT_EQ(Refused(Request()).why, Why::kUsage);
 }
 
 TEST_F(PlanSession, SaysWhoHoldsTheLock) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Lock();
-  const NoPlan none = Refused(Wishes(true));
+  const NoPlan none = Refused(Request(true));
   EXPECT_EQ(none.why, Why::kLock);
   EXPECT_EQ(none.error->code, ErrorCode::kLocked);
   EXPECT_THAT(none.error->message, HasSubstr("bob@here"));
@@ -85,11 +85,11 @@ TEST_F(PlanSession, SaysWhoHoldsTheLock) {
 
 // Whoever plans changes nothing, so he waits for nobody; what is under way is told for what it is.
 TEST_F(PlanSession, SaysWhoIsAtWorkInsteadOfAnEarlierRun) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Applied();
   cloud.EditNode({"p", "europe-west4-a", "a"}, [](Value& node) { node.Set("state", "CREATING"); });
   Lock();
-  const PlanRun run = Planned(Wishes());
+  const PlanRun run = Planned(Request());
   ASSERT_EQ(run.notes.size(), 1U);
   EXPECT_THAT(run.notes[0], HasSubstr("bob@here is at work on this state right now"));
   EXPECT_THAT(run.notes[0], HasSubstr("process 77 on here"));
@@ -97,112 +97,112 @@ TEST_F(PlanSession, SaysWhoIsAtWorkInsteadOfAnEarlierRun) {
   EXPECT_THAT(run.plan.changes[0].reason, HasSubstr("begun by bob@here ("));
   holder_lives = false;
   files.EndHolder(kLockPath, false);
-  const PlanRun later = Planned(Wishes());
+  const PlanRun later = Planned(Request());
   EXPECT_THAT(later.notes, IsEmpty());
   EXPECT_THAT(later.plan.changes[0].reason, HasSubstr("begun by an earlier run"));
 }
 
 TEST_F(PlanSession, TakesADeadRunsLockOverAndSaysSo) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Lock();
   holder_lives = false;
   files.EndHolder(kLockPath, true);
-  Planned(Wishes(true));
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_THAT(told.front(), HasSubstr("bob@here"));
+  Planned(Request(true));
+  ASSERT_EQ(reported.size(), 1U);
+  EXPECT_THAT(reported.front(), HasSubstr("bob@here"));
 }
 
 TEST_F(PlanSession, AnInterruptEndsTheWaitForTheLock) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Lock();
   drain.request_stop();
-  PlanWishes wishes = Wishes(true);
-  wishes.lock->wait.timeout = std::chrono::hours(1);
-  const NoPlan none = Refused(wishes);
+  PlanRequest request = Request(true);
+  request.lock->wait.timeout = std::chrono::hours(1);
+  const NoPlan none = Refused(request);
   EXPECT_EQ(none.why, Why::kInterrupted);
   EXPECT_TRUE(none.waited_for_lock);
 }
 
 TEST_F(PlanSession, TellsAnInterruptFromAnApiThatFails) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   cloud.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "not you"), 9);
-  const NoPlan failed = Refused(Wishes());
+  const NoPlan failed = Refused(Request());
   EXPECT_EQ(failed.why, Why::kElse);
   EXPECT_THAT(failed.error->message, HasSubstr("not you"));
   drain.request_stop();
-  const NoPlan none = Refused(Wishes());
+  const NoPlan none = Refused(Request());
   EXPECT_EQ(none.why, Why::kInterrupted);
   EXPECT_FALSE(none.waited_for_lock);
 }
 
 TEST_F(PlanSession, AStateThatCannotBeReadIsNoEmptyOne) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   files.SetFile(kStatePath, "{");
-  const NoPlan none = Refused(Wishes());
+  const NoPlan none = Refused(Request());
   EXPECT_EQ(none.why, Why::kElse);
   EXPECT_EQ(none.error->code, ErrorCode::kDataLoss);
 }
 
 TEST_F(PlanSession, TheSpecSaysWhereTheStateIsUnlessTheUserDoes) {
-  Spec("project: p\nzone: europe-west4-a\nstate: other.json\npods:\n" + Desk::Pod("a"));
-  EXPECT_EQ(Planned(Wishes()).store->Where(), "/project/other.json");
+  Spec("project: p\nzone: europe-west4-a\nstate: other.json\npods:\n" + Harness::Pod("a"));
+  EXPECT_EQ(Planned(Request()).store->Where(), "/project/other.json");
   EXPECT_THAT(opened, ElementsAre(kStatePath, "/project/other.json"));
-  PlanWishes wishes = Wishes();
-  wishes.state.given = true;
-  EXPECT_EQ(Planned(wishes).store->Where(), kStatePath);
+  PlanRequest request = Request();
+  request.state.given = true;
+  EXPECT_EQ(Planned(request).store->Where(), kStatePath);
 }
 
 TEST_F(PlanSession, WithoutRefreshNobodyIsAsked) {
-  Pods(Desk::Pod("a"));
-  PlanWishes wishes = Wishes();
-  wishes.plan.refresh = false;
-  EXPECT_THAT(Actions(Planned(wishes).plan), ElementsAre("create pod.a"));
+  Pods(Harness::Pod("a"));
+  PlanRequest request = Request();
+  request.plan.refresh = false;
+  EXPECT_THAT(Actions(Planned(request).plan), ElementsAre("create pod.a"));
   EXPECT_THAT(cloud.Calls(), IsEmpty());
 }
 
 TEST_F(PlanSession, DestroysByAnEmptySpec) {
-  Pods(Desk::Pod("a"));
-  PlanWishes wishes = Wishes();
-  wishes.plan.mode = PlanMode::kDestroy;
-  EXPECT_TRUE(Planned(wishes).plan.Empty());
+  Pods(Harness::Pod("a"));
+  PlanRequest request = Request();
+  request.plan.mode = PlanMode::kDestroy;
+  EXPECT_TRUE(Planned(request).plan.Empty());
 }
 
 TEST_F(PlanSession, ATargetIsNotWithoutAWarning) {
-  Pods(Desk::Pod("a") + Desk::Pod("b"));
-  PlanWishes wishes = Wishes();
-  wishes.plan.targets = {"pod.a"};
-  const PlanRun run = Planned(wishes);
+  Pods(Harness::Pod("a") + Harness::Pod("b"));
+  PlanRequest request = Request();
+  request.plan.targets = {"pod.a"};
+  const PlanRun run = Planned(request);
   EXPECT_THAT(Actions(run.plan), ElementsAre("create pod.a"));
   ASSERT_EQ(run.problems.items().size(), 1U);
   EXPECT_EQ(run.problems.items().front().summary, "Resource targeting is in effect");
 
-  wishes.plan.targets = {"pod.x"};
-  const PlanRun wrong = Planned(wishes);
+  request.plan.targets = {"pod.x"};
+  const PlanRun wrong = Planned(request);
   EXPECT_TRUE(wrong.problems.has_errors());
   EXPECT_THAT(wrong.problems.items(), SizeIs(1)) << "what is in effect is that error alone";
 }
 
 TEST_F(PlanSession, WhatSpeaksAgainstAPlanShowsItsLine) {
-  Pods(Desk::Pod("a"));
-  cloud.PutNode(Desk::Name("a"), Value::EmptyMap());  // and podctl did not make it
-  const PlanRun run = Planned(Wishes());
+  Pods(Harness::Pod("a"));
+  cloud.PutNode(Harness::Name("a"), Value::EmptyMap());  // and podctl did not make it
+  const PlanRun run = Planned(Request());
   ASSERT_TRUE(run.problems.has_errors());
   EXPECT_EQ(run.problems.items().front().source_line, "  a:");
 }
 
 TEST_F(PlanSession, OfTheStoredStateOnlyWhatIsAskedForIsKept) {
-  Pods(Desk::Pod("a"));
-  PlanRun first = Planned(Wishes(true));
+  Pods(Harness::Pod("a"));
+  PlanRun first = Planned(Request(true));
   podctl::Pods(first.settled)[Addr("pod.a")].project = "p";
   podctl::Pods(first.settled)[Addr("pod.a")].zone = "europe-west4-a";
   ASSERT_TRUE(first.store->Save(first.settled, &first.generation));
   first.lock.reset();
-  PlanWishes wishes = Wishes();
-  PlanRun run = Planned(wishes);
+  PlanRequest request = Request();
+  PlanRun run = Planned(request);
   EXPECT_TRUE(podctl::Pods(run.stored).empty());
   EXPECT_EQ(run.stored.lineage, first.settled.lineage);
-  wishes.keep_stored = true;
-  EXPECT_EQ(podctl::Pods(Planned(wishes).stored).size(), 1U);
+  request.keep_stored = true;
+  EXPECT_EQ(podctl::Pods(Planned(request).stored).size(), 1U);
 }
 
 // --- Host keys that the service shows anew.
@@ -210,16 +210,16 @@ TEST_F(PlanSession, OfTheStoredStateOnlyWhatIsAskedForIsKept) {
 class RenewedKeys : public PlanSession {
  protected:
   RenewedKeys() {
-    Pods(Desk::Pod("a"));
+    Pods(Harness::Pod("a"));
     Applied();
     State state = Stored();
     podctl::Pods(state)[Addr("pod.a")].host_keys[0] = {"ssh-ed25519 AAAAold"};
     files.SetFile(kStatePath, StateToJson(state));
   }
   PlanRun Refreshed() {
-    PlanWishes wishes = Wishes();
-    wishes.plan.mode = PlanMode::kRefreshOnly;
-    return Planned(wishes);
+    PlanRequest request = Request();
+    request.plan.mode = PlanMode::kRefreshOnly;
+    return Planned(request);
   }
 };
 
@@ -232,8 +232,8 @@ TEST_F(RenewedKeys, AreThePinnedOnesOnceTheStateIsRefreshed) {
 
 // Its node is gone, and with it all that was known of its workers.
 TEST_F(RenewedKeys, AreNotThoseOfAnotherStatesNode) {
-  cloud.RemoveNode(Desk::Name("a"));
-  cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+  cloud.RemoveNode(Harness::Name("a"));
+  cloud.PutNode(Harness::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
   const PlanRun run = Refreshed();
   EXPECT_THAT(run.notes, ElementsAre(HasSubstr("its node is gone")));
   EXPECT_THAT(podctl::Pods(run.settled).at(Addr("pod.a")).host_keys.at(0),
@@ -243,21 +243,21 @@ TEST_F(RenewedKeys, AreNotThoseOfAnotherStatesNode) {
 // --- OS Login.
 
 TEST_F(PlanSession, ATakesTheNameThatOsLoginHas) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   login.on = {"p"};
-  const PlanRun run = Planned(Wishes());
+  const PlanRun run = Planned(Request());
   EXPECT_EQ(testing::PodsOf(run.spec).front().ssh.os_login_user, "a_com");
   EXPECT_THAT(login.imported, IsEmpty());
 }
 
 TEST_F(PlanSession, WhoWillEnterMustBeLetIn) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   login.on = {"p"};
   login.user = MakeError(ErrorCode::kPermissionDenied, "not you");
-  EXPECT_EQ(testing::PodsOf(Planned(Wishes()).spec).front().ssh.os_login_user, "");
-  PlanWishes wishes = Wishes();
-  wishes.will_enter = true;
-  EXPECT_EQ(Refused(wishes).error->message, "pod a is entered by OS Login: not you");
+  EXPECT_EQ(testing::PodsOf(Planned(Request()).spec).front().ssh.os_login_user, "");
+  PlanRequest request = Request();
+  request.will_log_in = true;
+  EXPECT_EQ(Refused(request).error->message, "pod a is entered by OS Login: not you");
 }
 
 }  // namespace

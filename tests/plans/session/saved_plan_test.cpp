@@ -7,7 +7,7 @@
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "providers/os/this_process.h"
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/kinds.h"
 
@@ -15,31 +15,31 @@ namespace podctl {
 namespace {
 
 using testing::AllKinds;
-using testing::Desk;
 using ::testing::ElementsAre;
 using testing::EventLog;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::SessionDesk;
+using testing::SessionHarness;
 
 constexpr const char* kFile = "/project/x.plan";
 
-class SavedPlanSession : public ::testing::Test, protected SessionDesk, protected ApplyListener {
+class SavedPlanSession : public ::testing::Test, protected SessionHarness, protected ApplyListener {
  protected:
   void Save() {
-    const PlanRun run = Planned(Wishes());
-    const PlanWishes wishes = Wishes();
+    const PlanRun run = Planned(Request());
+    const PlanRequest request = Request();
     const auto saved =
-        SavePlan(run, kFile, {wishes.load, wishes.state, kEndpoint, "0.1"}, files, clock, random);
+        SavePlan(run, kFile, {request.load, request.state, kEndpoint, "0.1"}, files, clock, random);
     ASSERT_TRUE(saved) << saved.error().message;
   }
-  SavedWishes ToApplyIt() {
-    PlanWishes plan = Wishes(true);
+  SavedPlanRequest ToApplyIt() {
+    PlanRequest plan = Request(true);
     plan.state.given = true;
     return {kFile, "", kEndpoint, plan};
   }
-  std::variant<PlanRun, NoPlan> PrepareIt(const SavedWishes& wishes) {
-    return PrepareSavedPlan(ToPlan(), wishes, *this);
+  std::variant<PlanRun, NoPlan> PrepareIt(const SavedPlanRequest& request) {
+    return PrepareSavedPlan(ToPlan(), request, *this);
   }
   NoPlan Refusal() { return Why(PrepareIt(ToApplyIt())); }
   void ApplyIt() {
@@ -56,26 +56,26 @@ class SavedPlanSession : public ::testing::Test, protected SessionDesk, protecte
 };
 
 TEST_F(SavedPlanSession, IsAppliedAsItWasMade) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Save();
-  Pods(Desk::Pod("a") + Desk::Pod("b"));  // edited since
+  Pods(Harness::Pod("a") + Harness::Pod("b"));  // edited since
   ApplyIt();
   EXPECT_EQ(cloud.NodeCount(), 1U);
-  EXPECT_THAT(told, ElementsAre("the spec was edited after the plan was created"));
+  EXPECT_THAT(reported, ElementsAre("the spec was edited after the plan was created"));
 }
 
 // Nobody has sealed a plan that was made without a state, and a lineage says whose nodes are whose.
 TEST_F(SavedPlanSession, TheStateThatItMakesHasALineageOfItsOwn) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Save();
   ApplyIt();
   EXPECT_FALSE(Stored().lineage.empty());
   EXPECT_NE(Stored().lineage, ReadPlanFile(kFile, files, AllKinds())->plan.lineage);
-  EXPECT_EQ(LineageOf(*cloud.Node(Desk::Name("a"))), Stored().lineage);
+  EXPECT_EQ(LineageOf(*cloud.Node(Harness::Name("a"))), Stored().lineage);
 }
 
 TEST_F(SavedPlanSession, WhatAKilledRunLeftIsCleanedUpByTheNext) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   const auto left = [this] {
     std::vector<std::string> found;
     for (const std::string& path : files.AllFiles()) {
@@ -88,12 +88,12 @@ TEST_F(SavedPlanSession, WhatAKilledRunLeftIsCleanedUpByTheNext) {
     if (with_state) {
       Save();
       ApplyIt();
-      Pods(Desk::Pod("a") + Desk::Pod("b"));
+      Pods(Harness::Pod("a") + Harness::Pod("b"));
     }
-    const PlanRun run = Planned(Wishes());
-    const PlanWishes wishes = Wishes();
+    const PlanRun run = Planned(Request());
+    const PlanRequest request = Request();
     const auto save = [&] {
-      return SavePlan(run, kFile, {wishes.load, wishes.state, kEndpoint, "0.1"}, files, clock,
+      return SavePlan(run, kFile, {request.load, request.state, kEndpoint, "0.1"}, files, clock,
                       random);
     };
     ASSERT_TRUE(save());
@@ -136,7 +136,7 @@ TEST_F(SavedPlanSession, WhatAKilledRunLeftIsCleanedUpByTheNext) {
 // What a job runs stands in the spec alone.
 TEST_F(SavedPlanSession, StartsNoJobThatWasNotReviewed) {
   const auto job = [](const std::string& words) {
-    return Desk::Pod("a") +
+    return Harness::Pod("a") +
            "jobs:\n  train:\n    pod: a\n    launcher: shell\n    command: [echo, " + words +
            "]\n    autostart: true\n";
   };
@@ -145,14 +145,14 @@ TEST_F(SavedPlanSession, StartsNoJobThatWasNotReviewed) {
   EXPECT_EQ(Take(PrepareIt(ToApplyIt())).spec.jobs.size(), 1U);
   Pods(job("edited"));
   EXPECT_TRUE(Take(PrepareIt(ToApplyIt())).spec.jobs.empty());
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Save();
   Pods(job("added"));
   EXPECT_TRUE(Take(PrepareIt(ToApplyIt())).spec.jobs.empty());
 }
 
 TEST_F(SavedPlanSession, IsStaleOnceAnotherRunChangedTheState) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Save();
   ApplyIt();
   const NoPlan none = Refusal();
@@ -162,20 +162,20 @@ TEST_F(SavedPlanSession, IsStaleOnceAnotherRunChangedTheState) {
 }
 
 TEST_F(SavedPlanSession, IsStaleOnceWhatItActsOnIsAnother) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Save();
   ApplyIt();
-  Pods(Desk::Pod("a", "    labels: {team: x}\n"));
+  Pods(Harness::Pod("a", "    labels: {team: x}\n"));
   ASSERT_TRUE(files.Remove(kFile));
   Save();
-  cloud.EditNode(Desk::Name("a"), [](Value& node) { node.SetPath("labels.team", Value("y")); });
+  cloud.EditNode(Harness::Name("a"), [](Value& node) { node.SetPath("labels.team", Value("y")); });
   const NoPlan none = Refusal();
   EXPECT_EQ(none.error->code, ErrorCode::kStalePlan);
   EXPECT_THAT(none.error->message, HasSubstr("pod.a"));
 }
 
 TEST_F(SavedPlanSession, BearsTheSealOfItsState) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Save();
   const auto seal = [this] {
     const auto store = Opener()(kStatePath);
@@ -183,7 +183,7 @@ TEST_F(SavedPlanSession, BearsTheSealOfItsState) {
   };
   EXPECT_EQ(*seal(), Seal::kNone);
   ApplyIt();
-  Pods(Desk::Pod("a", "    labels: {team: x}\n"));
+  Pods(Harness::Pod("a", "    labels: {team: x}\n"));
   ASSERT_TRUE(files.Remove(kFile));
   Save();
   EXPECT_EQ(*seal(), Seal::kSound);
@@ -202,7 +202,7 @@ TEST_F(SavedPlanSession, BearsTheSealOfItsState) {
 // goes through other hands does not.
 TEST_F(SavedPlanSession, HidesWhatBecomesSensitive) {
   const auto pod = [](const std::string& token, const std::string& more) {
-    return Desk::Pod("a", "    metadata: {token: {value: " + token + more);
+    return Harness::Pod("a", "    metadata: {token: {value: " + token + more);
   };
   for (const std::string after : {"old-token", "new-token"}) {
     SCOPED_TRACE(after);
@@ -210,14 +210,14 @@ TEST_F(SavedPlanSession, HidesWhatBecomesSensitive) {
     Applied();
     EXPECT_THAT(*files.FileText(kStatePath), HasSubstr("old-token"));
     // Somebody changes it, and so it stands among the drift, too.
-    cloud.EditNode(Desk::Name("a"),
+    cloud.EditNode(Harness::Name("a"),
                    [](Value& node) { node.SetPath("metadata.token", "odd-token"); });
     Pods(pod(after, ", sensitive: true}}\n"));
     Save();
     EXPECT_THAT(*files.FileText(kFile), Not(HasSubstr("-token")));
     ApplyIt();
     EXPECT_THAT(*files.FileText(kStatePath), Not(HasSubstr("-token")));
-    EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+    EXPECT_TRUE(Planned(Request()).plan.Empty());
     ASSERT_TRUE(files.Remove(kFile));
   }
 }
@@ -238,21 +238,21 @@ TEST_F(SavedPlanSession, HidesItWhereNothingElseChanges) {
   EXPECT_THAT(*files.FileText(kFile), Not(HasSubstr("-token")));
   ApplyIt();
   EXPECT_THAT(*files.FileText(kStatePath), Not(HasSubstr("-token")));
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
 }
 
 TEST_F(SavedPlanSession, NothingOnTheCommandLineChangesWhatItSays) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Save();
-  SavedWishes wishes = ToApplyIt();
-  wishes.foreign_flag = "--target";
-  EXPECT_EQ(Why(PrepareIt(wishes)).summary, "Can't use --target when applying a saved plan");
-  wishes = ToApplyIt();
-  wishes.plan.load.vars = {{"team", "x"}};
-  EXPECT_EQ(Why(PrepareIt(wishes)).summary, "Can't set variables when applying a saved plan");
-  wishes = ToApplyIt();
-  wishes.endpoint = "https://elsewhere.example.com/";
-  EXPECT_EQ(Why(PrepareIt(wishes)).summary, "Saved plan is for another API");
+  SavedPlanRequest request = ToApplyIt();
+  request.foreign_flag = "--target";
+  EXPECT_EQ(Why(PrepareIt(request)).summary, "Can't use --target when applying a saved plan");
+  request = ToApplyIt();
+  request.plan.load.vars = {{"team", "x"}};
+  EXPECT_EQ(Why(PrepareIt(request)).summary, "Can't set variables when applying a saved plan");
+  request = ToApplyIt();
+  request.endpoint = "https://elsewhere.example.com/";
+  EXPECT_EQ(Why(PrepareIt(request)).summary, "Saved plan is for another API");
   EXPECT_EQ(cloud.MutatingCalls(), 0);
 }
 
@@ -260,26 +260,26 @@ TEST_F(SavedPlanSession, SecretsComeFromTheSpecAgain) {
   const auto spec = [](const std::string& variable) {
     return "    metadata: {token: {env: " + variable + ", sensitive: true}}\n";
   };
-  Pods(Desk::Pod("a", spec("TOKEN")));
+  Pods(Harness::Pod("a", spec("TOKEN")));
   Save();
   EXPECT_THAT(*files.FileText(kFile), ::testing::Not(HasSubstr("the-secret")));
-  Pods(Desk::Pod("a", spec("OTHER")));
+  Pods(Harness::Pod("a", spec("OTHER")));
   EXPECT_EQ(Refusal().why, NoPlan::Why::kElse);
-  Pods(Desk::Pod("a", spec("TOKEN")));
+  Pods(Harness::Pod("a", spec("TOKEN")));
   ApplyIt();
-  EXPECT_EQ((*cloud.Node(Desk::Name("a")))["metadata"]["token"].AsString(), "the-secret");
+  EXPECT_EQ((*cloud.Node(Harness::Name("a")))["metadata"]["token"].AsString(), "the-secret");
 }
 
 TEST_F(SavedPlanSession, IsNeverWrittenOverSomethingElse) {
-  Pods(Desk::Pod("a"));
-  const PlanRun run = Planned(Wishes());
+  Pods(Harness::Pod("a"));
+  const PlanRun run = Planned(Request());
   const auto saved = SavePlan(run, kSpecPath, {}, files, clock, random);
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().code, ErrorCode::kAlreadyExists);
 }
 
 TEST_F(SavedPlanSession, TheLockComesFirst) {
-  Pods(Desk::Pod("a"));
+  Pods(Harness::Pod("a"));
   Save();
   Lock();
   EXPECT_EQ(Refusal().why, NoPlan::Why::kLock);

@@ -5,24 +5,24 @@
 #include <gtest/gtest.h>
 
 #include "plans/session/saved_plan.h"
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 
 namespace podctl {
 namespace {
 
 using testing::AllKinds;
-using testing::Desk;
 using ::testing::ElementsAre;
 using testing::EventLog;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using testing::SessionDesk;
+using testing::SessionHarness;
 
 constexpr const char* kPlanWithSecrets = "/project/x.plan";
 const std::string kVersionsOfHf = "projects/p/secrets/hf/versions/";
 
-class SecretsSession : public ::testing::Test, protected SessionDesk, protected ApplyListener {
+class SecretsSession : public ::testing::Test, protected SessionHarness, protected ApplyListener {
  protected:
   // The latest, and the one of that number.
   void Version(int number, const std::string& bytes) {
@@ -34,7 +34,7 @@ class SecretsSession : public ::testing::Test, protected SessionDesk, protected 
     secrets.values.insert_or_assign(kVersionsOfHf + version, MakeError(code, "broken", "mend it"));
   }
   static std::string Pod(const std::string& name, const std::string& more = "") {
-    return Desk::Pod(name, "    metadata: {hf-token: {secret: projects/p/secrets/hf}}\n" + more);
+    return Harness::Pod(name, "    metadata: {hf-token: {secret: projects/p/secrets/hf}}\n" + more);
   }
   // Where the values that change come from.
   static std::vector<std::string> Origins(const std::vector<AttributeChange>& attributes) {
@@ -46,11 +46,11 @@ class SecretsSession : public ::testing::Test, protected SessionDesk, protected 
     }
     return origins;
   }
-  std::vector<std::string> Changes(const PlanWishes& wishes) {
-    return Origins(Planned(wishes).plan.changes.front().attributes);
+  std::vector<std::string> Changes(const PlanRequest& request) {
+    return Origins(Planned(request).plan.changes.front().attributes);
   }
   std::string OnNode(const std::string& key = "hf-token") {
-    return (*cloud.Node(Desk::Name("a")))["metadata"][key].AsString();
+    return (*cloud.Node(Harness::Name("a")))["metadata"][key].AsString();
   }
   // The values of these tests end so.
   void ExpectNothingKept() {
@@ -61,15 +61,16 @@ class SecretsSession : public ::testing::Test, protected SessionDesk, protected 
 
   void Save() {
     static_cast<void>(files.Remove(kPlanWithSecrets));
-    const PlanRun run = Planned(Wishes());
-    const PlanWishes wishes = Wishes();
-    const auto saved = SavePlan(
-        run, kPlanWithSecrets, {wishes.load, wishes.state, kEndpoint, "0.1"}, files, clock, random);
+    const PlanRun run = Planned(Request());
+    const PlanRequest request = Request();
+    const auto saved =
+        SavePlan(run, kPlanWithSecrets, {request.load, request.state, kEndpoint, "0.1"}, files,
+                 clock, random);
     ASSERT_TRUE(saved) << saved.error().message;
     secrets.asked.clear();
   }
   std::variant<PlanRun, NoPlan> PrepareIt() {
-    PlanWishes plan = Wishes(true);
+    PlanRequest plan = Request(true);
     plan.state.given = true;
     return PrepareSavedPlan(ToPlan(), {kPlanWithSecrets, "", kEndpoint, plan}, *this);
   }
@@ -84,17 +85,17 @@ class SecretsSession : public ::testing::Test, protected SessionDesk, protected 
 TEST_F(SecretsSession, ANewVersionIsAChange) {
   Version(3, "old-value");
   Pods(Pod("a"));
-  EXPECT_THAT(Changes(Wishes()), ElementsAre("version 3"));
+  EXPECT_THAT(Changes(Request()), ElementsAre("version 3"));
   Applied();
   EXPECT_EQ(OnNode(), "old-value");
   EXPECT_EQ(podctl::Pods(Stored()).at(PodAddress("a")).secrets,
             (std::map<std::string, std::string>{{"hf-token", kVersionsOfHf + "3"}}));
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
   Version(4, "new-value");
-  EXPECT_THAT(Changes(Wishes()), ElementsAre("version 3 -> 4"));
+  EXPECT_THAT(Changes(Request()), ElementsAre("version 3 -> 4"));
   Applied();
   EXPECT_EQ(OnNode(), "new-value");
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
   ExpectNothingKept();
 }
 
@@ -104,7 +105,7 @@ TEST_F(SecretsSession, AVersionOfTheSameValueIsNone) {
   Pods(Pod("a"));
   Applied();
   Version(4, "the-value");
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
   Applied();
   EXPECT_EQ(podctl::Pods(Stored()).at(PodAddress("a")).secrets.at("hf-token"), kVersionsOfHf + "4");
 }
@@ -113,9 +114,9 @@ TEST_F(SecretsSession, WhatWasChangedByHandIsPutBack) {
   Version(3, "the-value");
   Pods(Pod("a"));
   Applied();
-  cloud.EditNode(Desk::Name("a"),
+  cloud.EditNode(Harness::Name("a"),
                  [](Value& node) { node.SetPath("metadata.hf-token", "odd-value"); });
-  const Plan plan = Planned(Wishes()).plan;
+  const Plan plan = Planned(Request()).plan;
   EXPECT_THAT(Origins(plan.changes.front().attributes), ElementsAre("version 3"));
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_THAT(Origins(plan.drift.front().attributes), ElementsAre("nowhere"));
@@ -130,7 +131,7 @@ TEST_F(SecretsSession, IsTakenAsItIs) {
   Pods(Pod("a"));
   Applied();
   EXPECT_EQ(OnNode(), "${var.x} $${env.Y}\n\"ü-value\"\n");
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
 }
 
 TEST_F(SecretsSession, OfManyPodsEachIsAskedForOnce) {
@@ -140,9 +141,9 @@ TEST_F(SecretsSession, OfManyPodsEachIsAskedForOnce) {
   Spec(
       "project: p\nzone: europe-west4-a\n"
       "defaults: {metadata: {hf-token: {secret: projects/p/secrets/hf}}}\npods:\n" +
-      Desk::Pod("a") + Desk::Pod("b") +
-      Desk::Pod("c", "    metadata: {wb: {secret: projects/p/secrets/wb}}\n"));
-  Planned(Wishes());
+      Harness::Pod("a") + Harness::Pod("b") +
+      Harness::Pod("c", "    metadata: {wb: {secret: projects/p/secrets/wb}}\n"));
+  Planned(Request());
   EXPECT_THAT(secrets.asked,
               ::testing::UnorderedElementsAre(kVersionsOfHf + "latest",
                                               "projects/p/secrets/wb/versions/latest"));
@@ -154,11 +155,11 @@ TEST_F(SecretsSession, WhoDestroysOrOnlyRefreshesAsksForNone) {
   Applied();
   secrets.asked.clear();
   secrets.values.clear();
-  PlanWishes wishes = Wishes();
-  wishes.plan.mode = PlanMode::kRefreshOnly;
-  EXPECT_TRUE(Planned(wishes).plan.Empty());
-  wishes.plan.mode = PlanMode::kDestroy;
-  EXPECT_EQ(Planned(wishes).plan.Counts().destroy, 1U);
+  PlanRequest request = Request();
+  request.plan.mode = PlanMode::kRefreshOnly;
+  EXPECT_TRUE(Planned(request).plan.Empty());
+  request.plan.mode = PlanMode::kDestroy;
+  EXPECT_EQ(Planned(request).plan.Counts().destroy, 1U);
   EXPECT_THAT(secrets.asked, IsEmpty());
 }
 
@@ -166,18 +167,18 @@ TEST_F(SecretsSession, WithoutARefreshItSaysThatItAsked) {
   Version(3, "the-value");
   Pods(Pod("a"));
   Applied();
-  PlanWishes wishes = Wishes();
-  wishes.plan.refresh = false;
-  const PlanRun run = Planned(wishes);
+  PlanRequest request = Request();
+  request.plan.refresh = false;
+  const PlanRun run = Planned(request);
   EXPECT_TRUE(run.plan.Empty()) << "the digest tells that the value is the same";
   EXPECT_THAT(run.notes, ElementsAre(HasSubstr("Secret Manager was asked for 1 secret")));
   Version(4, "new-value");
-  EXPECT_THAT(Changes(wishes), ElementsAre("version 3 -> 4"));
+  EXPECT_THAT(Changes(request), ElementsAre("version 3 -> 4"));
 }
 
 TEST_F(SecretsSession, WhatCannotBeReadIsToldOnceAtItsPlace) {
   Pods(Pod("a") + Pod("b"));
-  const NoPlan none = Refused(Wishes());
+  const NoPlan none = Refused(Request());
   EXPECT_EQ(none.why, NoPlan::Why::kElse) << "it may come right by itself";
   ASSERT_EQ(none.problems.items().size(), 1U) << "one secret, however many pods";
   const Diagnostic& problem = none.problems.items().front();
@@ -189,9 +190,9 @@ TEST_F(SecretsSession, WhatCannotBeReadIsToldOnceAtItsPlace) {
             "projects/p/secrets/hf}}");
   EXPECT_EQ(cloud.MutatingCalls(), 0);
   Version(1, std::string("a\0b", 3));
-  EXPECT_THAT(Refused(Wishes()).problems.items().front().summary, HasSubstr("no UTF-8 text"));
+  EXPECT_THAT(Refused(Request()).problems.items().front().summary, HasSubstr("no UTF-8 text"));
   Version(1, "\xff-value");
-  const std::string summary = Refused(Wishes()).problems.items().front().summary;
+  const std::string summary = Refused(Request()).problems.items().front().summary;
   EXPECT_THAT(summary, AllOf(HasSubstr("no UTF-8 text"), Not(HasSubstr("-value"))));
 }
 
@@ -236,7 +237,7 @@ TEST_F(SecretsSession, ASavedPlanReadsNoSecretThatTheSpecDoesNotName) {
   Version(3, "old-value");
   Pods(Pod("a"));
   Save();
-  Pods(Desk::Pod("a", "    metadata: {hf-token: {secret: projects/p/secrets/other}}\n"));
+  Pods(Harness::Pod("a", "    metadata: {hf-token: {secret: projects/p/secrets/other}}\n"));
   EXPECT_TRUE(Why(PrepareIt()).error);
   EXPECT_THAT(secrets.asked, IsEmpty());
 }
@@ -245,7 +246,7 @@ TEST_F(SecretsSession, WhoTakesItFromElsewhereForgetsTheVersion) {
   Version(3, "the-value");
   Pods(Pod("a"));
   Applied();
-  Pods(Desk::Pod("a", "    metadata: {hf-token: {env: TOKEN, sensitive: true}}\n"));
+  Pods(Harness::Pod("a", "    metadata: {hf-token: {env: TOKEN, sensitive: true}}\n"));
   Applied();
   EXPECT_THAT(podctl::Pods(Stored()).at(PodAddress("a")).secrets, IsEmpty());
 }
@@ -253,13 +254,13 @@ TEST_F(SecretsSession, WhoTakesItFromElsewhereForgetsTheVersion) {
 // The node has it already; what a restart is proved by is taken from the secret again.
 TEST_F(SecretsSession, ASavedPlanOfARestartAloneTakesItToo) {
   const std::string pod =
-      Desk::Pod("a", "    metadata: {tensorflow-env-vars: {secret: projects/p/secrets/hf}}\n");
+      Harness::Pod("a", "    metadata: {tensorflow-env-vars: {secret: projects/p/secrets/hf}}\n");
   Version(3, "-e A=old-value");
   Pods(pod);
   Applied();
   Version(4, "-e A=new-value");
   workers.Fail(2, "no");
-  PlanRun failed = Planned(Wishes(true));
+  PlanRun failed = Planned(Request(true));
   ASSERT_FALSE(Apply(ToApply(), {}, *this, &failed).result.ok());
   failed.lock.reset();
   Save();
@@ -268,7 +269,7 @@ TEST_F(SecretsSession, ASavedPlanOfARestartAloneTakesItToo) {
   EXPECT_THAT(secrets.asked, ElementsAre(kVersionsOfHf + "4"));
   EXPECT_TRUE(Apply(ToApply(), {}, *this, &run).result.ok());
   run.lock.reset();
-  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+  EXPECT_TRUE(Planned(Request()).plan.Empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A desk whose sessions are podctl's own: every door is a fake, and whoever is told keeps it.
+// A harness whose sessions are podctl's own: every door is a fake, and whoever is told keeps it.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@
 #include "state/state_json.h"
 #include "state/store.h"
 #include "state/stores/local_store.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 #include "tests/support/kinds.h"
 
@@ -69,22 +69,22 @@ class FakeSecrets final : public Secrets {
   std::mutex mutex_;
 };
 
-class SessionDesk : public PlanListener {
+class SessionHarness : public PlanListener {
  public:
   static constexpr const char* kSpecPath = "/project/podctl.yaml";
   static constexpr const char* kStatePath = "/project/podctl.state.json";
   static constexpr const char* kLockPath = "/project/podctl.state.json.lock";
 
-  SessionDesk() {
+  SessionHarness() {
     files.SetFolder("/project");
     files.SetFolder("/home/a");
   }
 
   void Spec(const std::string& text) { files.SetFile(kSpecPath, text); }
-  // As Desk::Pods.
+  // As Harness::Pods.
   void Pods(const std::string& pods) { Spec("project: p\nzone: europe-west4-a\npods:\n" + pods); }
 
-  EntryDoors Entry() {
+  AccessDoors Entry() {
     return {files, environment, keyring, [this] { ++keys_made; },
             [this] { return std::make_unique<FakeLogin>(login); }};
   }
@@ -103,20 +103,20 @@ class SessionDesk : public PlanListener {
     };
   }
 
-  PlanWishes Wishes(bool lock = false) {
-    PlanWishes wishes;
-    wishes.load.paths = {kSpecPath};
-    wishes.load.kinds = AllKinds();
-    wishes.state = {kStatePath, false};
-    if (lock) wishes.lock = LockRequest{[] { return LockInfo{}; }, {}};
-    return wishes;
+  PlanRequest Request(bool lock = false) {
+    PlanRequest request;
+    request.load.paths = {kSpecPath};
+    request.load.kinds = AllKinds();
+    request.state = {kStatePath, false};
+    if (lock) request.lock = LockRequest{[] { return LockInfo{}; }, {}};
+    return request;
   }
 
-  std::variant<PlanRun, NoPlan> Prepare(const PlanWishes& wishes) {
-    return PreparePlan(ToPlan(), wishes, *this);
+  std::variant<PlanRun, NoPlan> Prepare(const PlanRequest& request) {
+    return PreparePlan(ToPlan(), request, *this);
   }
   // The test fails where there is none.
-  PlanRun Planned(const PlanWishes& wishes) { return Take(Prepare(wishes)); }
+  PlanRun Planned(const PlanRequest& request) { return Take(Prepare(request)); }
   static PlanRun Take(std::variant<PlanRun, NoPlan> made) {
     if (auto* run = std::get_if<PlanRun>(&made)) return std::move(*run);
     const NoPlan& none = std::get<NoPlan>(made);
@@ -126,7 +126,7 @@ class SessionDesk : public PlanListener {
     return {};
   }
   // The test fails where there is a plan.
-  NoPlan Refused(const PlanWishes& wishes) { return Why(Prepare(wishes)); }
+  NoPlan Refused(const PlanRequest& request) { return Why(Prepare(request)); }
   static NoPlan Why(std::variant<PlanRun, NoPlan> made) {
     if (const auto* none = std::get_if<NoPlan>(&made)) return *none;
     ADD_FAILURE() << "there is a plan";
@@ -141,7 +141,7 @@ class SessionDesk : public PlanListener {
       EventSink& OnBegin() override { return events; }
       EventLog events;
     } yes;
-    PlanRun run = Planned(Wishes(true));
+    PlanRun run = Planned(Request(true));
     const ApplyEnd end = Apply(ToApply(), {}, yes, &run);
     EXPECT_TRUE(end.result.ok());
     if (result != nullptr) *result = end.result;
@@ -156,8 +156,8 @@ class SessionDesk : public PlanListener {
             "",
             [] { return LockInfo{}; },
             drain.get_token(),
-            [this](const std::string& remark) { told.push_back(remark); },
-            [this](const Error& why) { told.push_back("forgotten: " + why.message); }};
+            [this](const std::string& remark) { reported.push_back(remark); },
+            [this](const Error& why) { reported.push_back("forgotten: " + why.message); }};
   }
 
   State Stored() {
@@ -178,9 +178,9 @@ class SessionDesk : public PlanListener {
   }
 
   void OnSpec(const Diagnostics& warnings) override {
-    for (const Diagnostic& each : warnings.items()) told.push_back(each.summary);
+    for (const Diagnostic& each : warnings.items()) reported.push_back(each.summary);
   }
-  void OnTakeover(const std::string& note) override { told.push_back(note); }
+  void OnTakeover(const std::string& note) override { reported.push_back(note); }
 
   FakeFileSystem files;
   FakeProvider cloud;
@@ -199,7 +199,7 @@ class SessionDesk : public PlanListener {
   bool holder_lives = false;
   int keys_made = 0;
   std::vector<std::string> opened;  // states
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
 };
 
 }  // namespace podctl::testing

@@ -4,15 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 
 namespace podctl {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::SessionDesk;
+using testing::SessionHarness;
 
-class StateEditTest : public ::testing::Test, protected SessionDesk {
+class StateEditTest : public ::testing::Test, protected SessionHarness {
  protected:
   StateEdit Open() { return {Opener()(kStatePath), random}; }
   Result<std::string> LockIt(StateEdit& edit) {

@@ -5,15 +5,15 @@
 #include <gtest/gtest.h>
 
 #include "plans/kinds/file/record.h"
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 
 namespace podctl {
 namespace {
 
-using testing::Desk;
-using testing::SessionDesk;
+using testing::Harness;
+using testing::SessionHarness;
 
-class StatusTest : public ::testing::Test, protected SessionDesk {
+class StatusTest : public ::testing::Test, protected SessionHarness {
  protected:
   Result<Status> Look() {
     const auto store = Opener()(kStatePath);
@@ -24,7 +24,7 @@ class StatusTest : public ::testing::Test, protected SessionDesk {
 };
 
 TEST_F(StatusTest, IsWhatTheApiSaysAndIsNotSaved) {
-  Pods(Desk::Pod("research"));
+  Pods(Harness::Pod("research"));
   Applied();
   const std::string before = files.FileText(kStatePath).value_or("");
   const NodeName node{"p", "europe-west4-a", "research"};
@@ -60,13 +60,13 @@ TEST_F(StatusTest, ASensitiveFileThatSomebodyChangedIsToldSo) {
 }
 
 TEST_F(StatusTest, PodsThatAreWantedAndNotMadeAreKnown) {
-  Pods(Desk::Pod("research"));
+  Pods(Harness::Pod("research"));
   const PlanRun run = Applied();
-  Pods(Desk::Pod("research") + Desk::Pod("next"));
+  Pods(Harness::Pod("research") + Harness::Pod("next"));
   const auto names = [&](const std::string& more) {
     Spec(*files.FileText(kSpecPath) + more);
     Diagnostics problems;
-    LoadOptions load = Wishes().load;
+    LoadOptions load = Request().load;
     const auto spec = LoadSpec(load, files, environment, problems);
     EXPECT_FALSE(problems.has_errors());
     std::vector<std::string> found;
@@ -74,7 +74,7 @@ TEST_F(StatusTest, PodsThatAreWantedAndNotMadeAreKnown) {
     return found;
   };
   EXPECT_THAT(names(""), ::testing::ElementsAre("next"));
-  Pods(Desk::Pod("lab") + Desk::Pod("next"));
+  Pods(Harness::Pod("lab") + Harness::Pod("next"));
   EXPECT_THAT(names("moved: [{from: pod.research, to: pod.lab}]\n"), ::testing::ElementsAre("next"))
       << "what has another name by now is there";
 }
@@ -86,7 +86,7 @@ TEST_F(StatusTest, NoStateIsAnEmptyOne) {
 }
 
 TEST_F(StatusTest, WhatCannotBeReadOrAskedIsAnError) {
-  Pods(Desk::Pod("research"));
+  Pods(Harness::Pod("research"));
   Applied();
   cloud.FailNext("", MakeError(ErrorCode::kUnavailable, "down"));
   EXPECT_EQ(Look().error().code, ErrorCode::kUnavailable);

@@ -48,7 +48,7 @@ class WatchLoopTest : public ::testing::Test {
 
   FakeClock clock_;
   FakeRandom random_;
-  WatchPace pace_;
+  WatchIntervals pace_;
   std::unique_ptr<Script> script_;
 };
 

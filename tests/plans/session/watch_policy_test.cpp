@@ -8,7 +8,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/session/watch.h"
 #include "plans/spec/loader.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 #include "tests/support/kinds.h"
 
@@ -16,8 +16,8 @@ namespace podctl {
 namespace {
 
 using testing::Actions;
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -29,10 +29,10 @@ class WatchPolicyTest : public ::testing::Test {
 
   void Pods(const std::string& pods) {
     text_ = "project: p\nzone: europe-west4-a\npods:\n" + pods;
-    desk_.SpecText(text_);
+    harness_.SpecText(text_);
   }
   void Preempt(const std::string& node) {
-    desk_.Edit(node, [](Value& value) { value.Set("state", "PREEMPTED"); });
+    harness_.Edit(node, [](Value& value) { value.Set("state", "PREEMPTED"); });
   }
   WatchedPlan Watched() {
     testing::FakeFileSystem files;
@@ -40,17 +40,17 @@ class WatchPolicyTest : public ::testing::Test {
     Diagnostics diagnostics;
     const Spec spec = LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
     EXPECT_FALSE(diagnostics.has_errors());
-    const Plan plan = desk_.MakePlan();
-    return ApplyWatchPolicy(spec, desk_.Stored(), plan);
+    const Plan plan = harness_.MakePlan();
+    return ApplyWatchPolicy(spec, harness_.Stored(), plan);
   }
 
   std::string text_;
-  Desk desk_;
+  Harness harness_;
 };
 
 TEST_F(WatchPolicyTest, APreemptedPodIsMadeAnewWithItsBootstrap) {
-  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate));
-  desk_.ApplyAll();
+  Pods(Harness::Pod("a", std::string(kSpot) + kRecreate));
+  harness_.ApplyAll();
   EXPECT_FALSE(Watched().acts);
   Preempt("a");
   const WatchedPlan watched = Watched();
@@ -63,9 +63,9 @@ TEST_F(WatchPolicyTest, AFileFollowsThePodThatIsMadeAnewAndNoOtherChange) {
   const auto files = [](const std::string& content) {
     return "files:\n  hosts: {path: hosts, content: \"" + content + "\"}\n";
   };
-  const std::string pod = Desk::Pod("a", std::string(kSpot) + kRecreate);
+  const std::string pod = Harness::Pod("a", std::string(kSpot) + kRecreate);
   Pods(pod + files("${pod.a.networkEndpoints[0].ipAddress}"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Preempt("a");
   EXPECT_THAT(Actions(Watched().plan),
               ElementsAre("replace pod.a", "run bootstrap.a.x", "update file.hosts"));
@@ -78,10 +78,10 @@ TEST_F(WatchPolicyTest, AFileFollowsThePodThatIsMadeAnewAndNoOtherChange) {
 
 // Those that live on are in the plan, or nobody knew what refers to them.
 TEST_F(WatchPolicyTest, AFileFollowsThoughItRefersToOtherPodsToo) {
-  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate) + Desk::Pod("b") + Desk::Pod("c") +
+  Pods(Harness::Pod("a", std::string(kSpot) + kRecreate) + Harness::Pod("b") + Harness::Pod("c") +
        "files:\n  hosts: {path: hosts, content: \"${pod.a.networkEndpoints[0].ipAddress} "
        "${pod.b.networkEndpoints[0].ipAddress}\"}\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Preempt("a");
   const WatchedPlan watched = Watched();
   EXPECT_THAT(Actions(watched.plan),
@@ -95,8 +95,8 @@ TEST_F(WatchPolicyTest, AFileFollowsThoughItRefersToOtherPodsToo) {
 }
 
 TEST_F(WatchPolicyTest, WithoutThePolicyItIsOnlyTold) {
-  Pods(Desk::Pod("a", kSpot));
-  desk_.ApplyAll();
+  Pods(Harness::Pod("a", kSpot));
+  harness_.ApplyAll();
   Preempt("a");
   const WatchedPlan watched = Watched();
   EXPECT_FALSE(watched.acts);
@@ -106,13 +106,13 @@ TEST_F(WatchPolicyTest, WithoutThePolicyItIsOnlyTold) {
 }
 
 TEST_F(WatchPolicyTest, NothingElseIsDone) {
-  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate) + Desk::Pod("gone"));
-  desk_.ApplyAll();
-  Pods(Desk::Pod("a",
-                 "    labels: {team: x}\n    schedulingConfig: {spot: true}\n"
-                 "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}]\n" +
-                     std::string(kRecreate)) +
-       Desk::Pod("new", kRecreate));
+  Pods(Harness::Pod("a", std::string(kSpot) + kRecreate) + Harness::Pod("gone"));
+  harness_.ApplyAll();
+  Pods(Harness::Pod("a",
+                    "    labels: {team: x}\n    schedulingConfig: {spot: true}\n"
+                    "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}]\n" +
+                        std::string(kRecreate)) +
+       Harness::Pod("new", kRecreate));
   const WatchedPlan watched = Watched();
   EXPECT_FALSE(watched.acts);
   EXPECT_THAT(watched.left,
@@ -121,13 +121,13 @@ TEST_F(WatchPolicyTest, NothingElseIsDone) {
 }
 
 TEST_F(WatchPolicyTest, WhatBuildsOnSomethingThatIsLeftIsLeftToo) {
-  Pods(Desk::Pod("base") +
-       Desk::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
-  desk_.ApplyAll();
+  Pods(Harness::Pod("base") +
+       Harness::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
+  harness_.ApplyAll();
   Preempt("a");
   EXPECT_THAT(Actions(Watched().plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
-  Pods(Desk::Pod("base", "    labels: {team: x}\n") +
-       Desk::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
+  Pods(Harness::Pod("base", "    labels: {team: x}\n") +
+       Harness::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
   const WatchedPlan watched = Watched();
   EXPECT_FALSE(watched.acts);
   EXPECT_THAT(watched.left,
@@ -136,9 +136,9 @@ TEST_F(WatchPolicyTest, WhatBuildsOnSomethingThatIsLeftIsLeftToo) {
 
 // The pod it builds on has to be known, or its references could not be read.
 TEST_F(WatchPolicyTest, ThePodsItBuildsOnComeAlong) {
-  Pods(Desk::Pod("base") + Desk::Pod("other") +
-       Desk::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
-  desk_.ApplyAll();
+  Pods(Harness::Pod("base") + Harness::Pod("other") +
+       Harness::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
+  harness_.ApplyAll();
   Preempt("a");
   std::vector<Address> addresses;
   for (const Change& change : Watched().plan.changes) addresses.push_back(change.address);
@@ -146,20 +146,20 @@ TEST_F(WatchPolicyTest, ThePodsItBuildsOnComeAlong) {
 }
 
 TEST_F(WatchPolicyTest, ABootstrapThatWasCutShortIsFinished) {
-  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate));
-  desk_.ApplyAll();
+  Pods(Harness::Pod("a", std::string(kSpot) + kRecreate));
+  harness_.ApplyAll();
   Preempt("a");
-  desk_.workers.Fail(2, "no");
-  EXPECT_FALSE(desk_.Apply().ok());
+  harness_.workers.Fail(2, "no");
+  EXPECT_FALSE(harness_.Apply().ok());
   const WatchedPlan watched = Watched();
   EXPECT_TRUE(watched.acts);
   EXPECT_THAT(Actions(watched.plan), ElementsAre("run bootstrap.a.x"));
 }
 
 TEST_F(WatchPolicyTest, ACreationThatWasNeverAPreemptionIsNotGoneOnWith) {
-  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate));
-  desk_.cloud.sold_out = {"europe-west4-a"};
-  EXPECT_FALSE(desk_.Apply().ok());
+  Pods(Harness::Pod("a", std::string(kSpot) + kRecreate));
+  harness_.cloud.sold_out = {"europe-west4-a"};
+  EXPECT_FALSE(harness_.Apply().ok());
   EXPECT_FALSE(Watched().acts);
 }
 

@@ -5,17 +5,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/plans/session/session_desk.h"
+#include "tests/plans/session/session_harness.h"
 
 namespace podctl {
 namespace {
 
-using testing::Desk;
 using ::testing::ElementsAre;
 using testing::EventLog;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::SessionDesk;
+using testing::SessionHarness;
 
 constexpr const char* kSpot = "    schedulingConfig: {spot: true}\n    onPreemption: recreate\n";
 
@@ -27,7 +27,7 @@ class Lines final : public WatchListener {
   }
   void OnTakeover(const std::string& note) override { Say("lock " + note); }
   void OnSettled() override { ++settled; }
-  void OnPause(const WatchStanding& standing, Clock::SystemTime) override { last = standing; }
+  void OnPause(const WatchStatus& status, Clock::SystemTime) override { last = status; }
   void OnSubject(const std::vector<Address>& recreated) override {
     Say(fmt::format("watches {}", fmt::join(recreated, ",")));
   }
@@ -40,7 +40,7 @@ class Lines final : public WatchListener {
   void OnUnsound(const Diagnostics& problems) override {
     Say("unsound " + problems.items().front().summary);
   }
-  void OnNoWayIn(const NoWayIn& why) override { Say("no way in " + why.error.message); }
+  void OnNoAccess(const NoAccess& why) override { Say("no way in " + why.error.message); }
   void OnFailures(const ExecuteResult& result) override {
     Say("failed " + result.failures.front().error.message);
   }
@@ -58,7 +58,7 @@ class Lines final : public WatchListener {
 
   EventLog log;
   std::vector<std::string> notes;
-  WatchStanding last;
+  WatchStatus last;
   int settled = 0;
   int executed = 0;
 
@@ -68,12 +68,12 @@ class Lines final : public WatchListener {
   std::vector<std::string> said_;
 };
 
-class WatchSessionTest : public ::testing::Test, protected SessionDesk {
+class WatchSessionTest : public ::testing::Test, protected SessionHarness {
  protected:
   WatchSessionTest() {
-    wishes_ = Wishes(true);
-    wishes_.will_enter = true;
-    wishes_.keep_stored = true;
+    request_ = Request(true);
+    request_.will_log_in = true;
+    request_.keep_stored = true;
     options_.wait_for_capacity = false;
   }
   // As `podctl apply` does.
@@ -85,23 +85,23 @@ class WatchSessionTest : public ::testing::Test, protected SessionDesk {
       EventSink& OnBegin() override { return log; }
       EventLog log;
     } yes;
-    PlanRun run = Planned(Wishes(true));
+    PlanRun run = Planned(Request(true));
     ASSERT_TRUE(Apply(ToApply(), {}, yes, &run).result.ok());
   }
   void Preempt(const std::string& node) {
-    cloud.EditNode(Desk::Name(node), [](Value& value) { value.Set("state", "PREEMPTED"); });
+    cloud.EditNode(Harness::Name(node), [](Value& value) { value.Set("state", "PREEMPTED"); });
   }
   // A round, and what was said in it. The watch goes on from round to round.
   RoundEnd Round() {
     if (!session_) {
       plan_doors_.emplace(ToPlan());
       apply_doors_.emplace(ToApply());
-      session_.emplace(*plan_doors_, *apply_doors_, wishes_, options_, lines_);
+      session_.emplace(*plan_doors_, *apply_doors_, request_, options_, lines_);
     }
     return session_->Run();
   }
 
-  PlanWishes wishes_;
+  PlanRequest request_;
   ExecuteOptions options_;
   Lines lines_;
   std::optional<PlanDoors> plan_doors_;
@@ -110,7 +110,7 @@ class WatchSessionTest : public ::testing::Test, protected SessionDesk {
 };
 
 TEST_F(WatchSessionTest, ARoundInWhichAllIsWellIsQuiet) {
-  Pods(Desk::Pod("a", kSpot) + Desk::Pod("b"));
+  Pods(Harness::Pod("a", kSpot) + Harness::Pod("b"));
   ApplyAll();
   EXPECT_EQ(Round(), RoundEnd::kNothing);
   EXPECT_THAT(lines_.Said(), ElementsAre("watches pod.a"));
@@ -123,7 +123,7 @@ TEST_F(WatchSessionTest, ARoundInWhichAllIsWellIsQuiet) {
 }
 
 TEST_F(WatchSessionTest, AnInterruptHidesNoSaveThatFailed) {
-  Pods(Desk::Pod("a", kSpot));
+  Pods(Harness::Pod("a", kSpot));
   ApplyAll();
   Round();
   lines_.Said();
@@ -138,7 +138,7 @@ TEST_F(WatchSessionTest, AnInterruptHidesNoSaveThatFailed) {
 }
 
 TEST_F(WatchSessionTest, MakesAPodAnewThatWasTakenAway) {
-  Pods(Desk::Pod("a", kSpot));
+  Pods(Harness::Pod("a", kSpot));
   ApplyAll();
   Round();
   lines_.Said();
@@ -151,7 +151,7 @@ TEST_F(WatchSessionTest, MakesAPodAnewThatWasTakenAway) {
 }
 
 TEST_F(WatchSessionTest, WhatIsLeftToApplyIsToldOnce) {
-  Pods(Desk::Pod("a", kSpot) + Desk::Pod("b"));
+  Pods(Harness::Pod("a", kSpot) + Harness::Pod("b"));
   EXPECT_EQ(Round(), RoundEnd::kNothing);
   const auto said = lines_.Said();
   ASSERT_EQ(said.size(), 3U);
@@ -159,12 +159,12 @@ TEST_F(WatchSessionTest, WhatIsLeftToApplyIsToldOnce) {
   EXPECT_THAT(said[2], HasSubstr("left pod.b"));
   EXPECT_EQ(Round(), RoundEnd::kNothing);
   EXPECT_THAT(lines_.Said(), IsEmpty());
-  EXPECT_TRUE(session_->Standing().left);
+  EXPECT_TRUE(session_->CurrentStatus().left);
   EXPECT_EQ(cloud.MutatingCalls(), 0);
 }
 
 TEST_F(WatchSessionTest, TroubleIsToldOnceAndThatItIsOver) {
-  Pods(Desk::Pod("a", kSpot));
+  Pods(Harness::Pod("a", kSpot));
   ApplyAll();
   Round();
   lines_.Said();
@@ -175,13 +175,13 @@ TEST_F(WatchSessionTest, TroubleIsToldOnceAndThatItIsOver) {
     cloud.Calm();
   }
   EXPECT_THAT(lines_.Said(), ElementsAre(HasSubstr("no plan")));
-  EXPECT_TRUE(session_->Standing().failed);
+  EXPECT_TRUE(session_->CurrentStatus().failed);
   EXPECT_EQ(Round(), RoundEnd::kNothing);
   EXPECT_THAT(lines_.Said(), ElementsAre("over"));
 }
 
 TEST_F(WatchSessionTest, WhoeverHoldsTheLockIsToldOfOnce) {
-  Pods(Desk::Pod("a", kSpot));
+  Pods(Harness::Pod("a", kSpot));
   Lock();
   EXPECT_EQ(Round(), RoundEnd::kBlocked);
   EXPECT_EQ(Round(), RoundEnd::kBlocked);
@@ -189,34 +189,34 @@ TEST_F(WatchSessionTest, WhoeverHoldsTheLockIsToldOfOnce) {
 }
 
 TEST_F(WatchSessionTest, ASpecThatIsWrongFromTheBeginningEndsIt) {
-  Pods(Desk::Pod("a", "    runtimeVerson: x\n"));
+  Pods(Harness::Pod("a", "    runtimeVerson: x\n"));
   EXPECT_EQ(Round(), RoundEnd::kWrongUsage);
   EXPECT_THAT(lines_.Said(), ElementsAre("no plan  hopeless"));
 }
 
 TEST_F(WatchSessionTest, ASpecThatBreaksMeanwhileIsWaitedFor) {
-  Pods(Desk::Pod("a", kSpot));
+  Pods(Harness::Pod("a", kSpot));
   ApplyAll();
   Round();
   lines_.Said();
-  Pods(Desk::Pod("a", "    runtimeVerson: x\n"));
+  Pods(Harness::Pod("a", "    runtimeVerson: x\n"));
   EXPECT_EQ(Round(), RoundEnd::kBlocked);
   EXPECT_EQ(Round(), RoundEnd::kBlocked);
   EXPECT_THAT(lines_.Said(), ElementsAre("no plan "));
-  Pods(Desk::Pod("a", kSpot));
+  Pods(Harness::Pod("a", kSpot));
   EXPECT_EQ(Round(), RoundEnd::kNothing);
   EXPECT_THAT(lines_.Said(), ElementsAre("over"));
 }
 
 TEST_F(WatchSessionTest, ATargetThatIsNoneEndsIt) {
-  Pods(Desk::Pod("a", kSpot));
-  wishes_.plan.targets = {"pod.b"};
+  Pods(Harness::Pod("a", kSpot));
+  request_.plan.targets = {"pod.b"};
   EXPECT_EQ(Round(), RoundEnd::kWrongUsage);
   EXPECT_THAT(lines_.Said(), ElementsAre(HasSubstr("unsound")));
 }
 
 TEST_F(WatchSessionTest, AFailureToMakeItAnewIsToldOnce) {
-  Pods(Desk::Pod("a", kSpot));
+  Pods(Harness::Pod("a", kSpot));
   ApplyAll();
   Round();
   Preempt("a");
@@ -231,16 +231,16 @@ TEST_F(WatchSessionTest, AFailureToMakeItAnewIsToldOnce) {
 }
 
 TEST_F(WatchSessionTest, AnInterruptIsNoTrouble) {
-  Pods(Desk::Pod("a", kSpot));
+  Pods(Harness::Pod("a", kSpot));
   drain.request_stop();
   EXPECT_EQ(Round(), RoundEnd::kInterrupted);
 }
 
 TEST_F(WatchSessionTest, HoldsTheLockOnlyDuringARound) {
-  Pods(Desk::Pod("a", kSpot));
+  Pods(Harness::Pod("a", kSpot));
   ApplyAll();
   Round();
-  EXPECT_NE(Planned(Wishes(true)).lock, nullptr);
+  EXPECT_NE(Planned(Request(true)).lock, nullptr);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 
 namespace podctl::gcp {
 namespace {

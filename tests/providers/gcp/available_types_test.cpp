@@ -1,4 +1,4 @@
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,13 +19,13 @@ std::vector<Value> Listed(const std::string& json) {
               : std::vector<Value>();
 }
 
-std::vector<std::string> Names(const std::vector<OfferedType>& types) {
+std::vector<std::string> Names(const std::vector<AvailableType>& types) {
   std::vector<std::string> names;
-  for (const OfferedType& type : types) names.push_back(type.type);
+  for (const AvailableType& type : types) names.push_back(type.type);
   return names;
 }
 
-TEST(OfferedTypesTest, TheServicesListIsJoinedWithChipsAndHosts) {
+TEST(AvailableTypesTest, TheServicesListIsJoinedWithChipsAndHosts) {
   const auto types = JoinTypes(Listed(
       R"([{"type":"v4-512","acceleratorConfigs":[{"type":"V4","topology":"4x8x8"},
           {"type":"V4","topology":"4x4x16"}]},{"type":"v3-8"}])"));
@@ -39,14 +39,14 @@ TEST(OfferedTypesTest, TheServicesListIsJoinedWithChipsAndHosts) {
   EXPECT_THAT(types[1].topologies, ElementsAre("4x8x8", "4x4x16"));
 }
 
-TEST(OfferedTypesTest, GenerationsComeInOrderAndSizesGrow) {
+TEST(AvailableTypesTest, GenerationsComeInOrderAndSizesGrow) {
   EXPECT_THAT(Names(JoinTypes(Listed(R"([{"type":"v5p-16"},{"type":"v9-32"},{"type":"v3-128"},
                   {"type":"v9-8"},{"type":"v3-32"},{"type":"v2-8"}])"))),
               ElementsAre("v2-8", "v3-32", "v3-128", "v5p-16", "v9-8", "v9-32"));
 }
 
 // A new type of a known generation is still counted by its topology; of a new one nothing is known.
-TEST(OfferedTypesTest, WhatTheCatalogueDoesNotKnowIsShownAllTheSame) {
+TEST(AvailableTypesTest, WhatTheCatalogueDoesNotKnowIsShownAllTheSame) {
   const auto types = JoinTypes(
       Listed(R"([{"type":"v5p-99","acceleratorConfigs":[{"type":"V5P","topology":"2x2x4"}]},
                  {"type":"v9-8","acceleratorConfigs":[{"type":"V9","topology":"2x2"}]},
@@ -59,7 +59,7 @@ TEST(OfferedTypesTest, WhatTheCatalogueDoesNotKnowIsShownAllTheSame) {
   EXPECT_THAT(types[3].topologies, ElementsAre("2x2"));
 }
 
-TEST(OfferedTypesTest, TheCatalogueKnowsDocumentedZones) {
+TEST(AvailableTypesTest, TheCatalogueKnowsDocumentedZones) {
   EXPECT_EQ(BuiltInTypes("").size(), 253U);
   EXPECT_THAT(Names(BuiltInTypes("us-central1-c")), ElementsAre("v2-8"));
   const auto there = Names(BuiltInTypes("europe-west4-a"));
@@ -68,7 +68,7 @@ TEST(OfferedTypesTest, TheCatalogueKnowsDocumentedZones) {
   EXPECT_THAT(BuiltInTypes("nowhere-1"), IsEmpty());
 }
 
-TEST(OfferedTypesTest, NumbersInNamesAreComparedAsNumbers) {
+TEST(AvailableTypesTest, NumbersInNamesAreComparedAsNumbers) {
   EXPECT_TRUE(NaturallyBefore("tpu-vm-tf-2.9.1", "tpu-vm-tf-2.11.0"));
   EXPECT_FALSE(NaturallyBefore("tpu-vm-tf-2.11.0", "tpu-vm-tf-2.9.1"));
   EXPECT_TRUE(NaturallyBefore("a", "a-pod"));

@@ -143,7 +143,7 @@ TEST_F(LoopbackProviderTest, SpeaksEitherVersionThroughout) {
     const bool looks = request.method == "GET" && request.url.find("/nodes/") != std::string::npos;
     return http::Response{200, {}, looks ? kThere : kOperation};
   });
-  Provider& alpha = provider_.Speaking(ApiVersion::kV2Alpha1);
+  Provider& alpha = provider_.InVersion(ApiVersion::kV2Alpha1);
   EXPECT_TRUE(alpha.GetNode(kNode, {}).has_value());
   EXPECT_TRUE(alpha.CreateNode(kNode, Value::EmptyMap(), "", {}).has_value());
   EXPECT_TRUE(alpha.PatchNode(kNode, Value::EmptyMap(), {"labels"}, {}).has_value());
@@ -155,9 +155,9 @@ TEST_F(LoopbackProviderTest, SpeaksEitherVersionThroughout) {
     EXPECT_THAT(request.url, HasSubstr("8470/v2alpha1/projects/p/locations/"));
   }
   const std::size_t sent = SentCount();
-  EXPECT_TRUE(alpha.Speaking(ApiVersion::kV2).GetNode(kNode, {}).has_value());
+  EXPECT_TRUE(alpha.InVersion(ApiVersion::kV2).GetNode(kNode, {}).has_value());
   EXPECT_THAT(Sent(sent).url, HasSubstr("8470/v2/projects/p/locations/"));
-  EXPECT_EQ(&alpha.Speaking(ApiVersion::kV2Alpha1), &alpha);
+  EXPECT_EQ(&alpha.InVersion(ApiVersion::kV2Alpha1), &alpha);
 }
 
 TEST_F(LoopbackProviderTest, SendsARequestIdWhereThereIsOne) {

@@ -17,9 +17,9 @@ using testing::FakeTransport;
 
 class RetryTest : public ::testing::Test {
  protected:
-  Result<Response> Send(Repeat repeat, const WorthRepeating& worth = {}) {
-    return SendWithRetry(transport_, Request{}, repeat, policy_, clock_, random_, stop_.get_token(),
-                         worth);
+  Result<Response> Send(Idempotency idempotency, const ShouldRetry& worth = {}) {
+    return SendWithRetry(transport_, Request{}, idempotency, policy_, clock_, random_,
+                         stop_.get_token(), worth);
   }
   std::size_t Sent() const { return transport_.requests().size(); }
 
@@ -32,14 +32,14 @@ class RetryTest : public ::testing::Test {
 
 TEST_F(RetryTest, GivesAGoodAnswerAtOnce) {
   transport_.Then(200, "fine");
-  EXPECT_EQ(Send(Repeat::kSafe)->body, "fine");
+  EXPECT_EQ(Send(Idempotency::kIdempotent)->body, "fine");
   EXPECT_EQ(Sent(), 1U);
   EXPECT_EQ(clock_.Elapsed(), milliseconds(0));
 }
 
 TEST_F(RetryTest, RepeatsPassingStatusesWithGrowingWaits) {
   transport_.Then(503).Then(500).Then(502).Then(504).Then(408).Then(200);
-  EXPECT_EQ(Send(Repeat::kSafe)->status, 200);
+  EXPECT_EQ(Send(Idempotency::kIdempotent)->status, 200);
   EXPECT_EQ(Sent(), 6U);
   // Three quarters (chance is 0.5) of 0.5, 1, 2, 4 and 8 s.
   EXPECT_EQ(clock_.Elapsed(), milliseconds(11'625));
@@ -49,8 +49,8 @@ TEST_F(RetryTest, DoesNotRepeatAnswersThatStay) {
   for (int status : {200, 304, 400, 401, 403, 404, 409, 412, 501}) {
     FakeTransport transport;
     transport.Then(status);
-    const auto response = SendWithRetry(transport, Request{}, Repeat::kSafe, policy_, clock_,
-                                        random_, stop_.get_token());
+    const auto response = SendWithRetry(transport, Request{}, Idempotency::kIdempotent, policy_,
+                                        clock_, random_, stop_.get_token());
     EXPECT_EQ(response->status, status);
     EXPECT_EQ(transport.requests().size(), 1U) << status;
   }
@@ -58,7 +58,7 @@ TEST_F(RetryTest, DoesNotRepeatAnswersThatStay) {
 
 TEST_F(RetryTest, GivesTheLastAnswerWhenAttemptsAreUsedUp) {
   transport_.Then(503, "still down");
-  EXPECT_EQ(Send(Repeat::kSafe)->body, "still down");
+  EXPECT_EQ(Send(Idempotency::kIdempotent)->body, "still down");
   EXPECT_EQ(Sent(), static_cast<std::size_t>(policy_.attempts));
 }
 
@@ -66,13 +66,13 @@ TEST_F(RetryTest, GivesTheLastAnswerWhenAttemptsAreUsedUp) {
 TEST_F(RetryTest, ARefusalForHasteIsRepeatedUntilTheMinuteIsOver) {
   for (int i = 0; i < 9; ++i) transport_.Then(429);
   transport_.Then(200);
-  EXPECT_EQ(Send(Repeat::kOnlyIfNotActed)->status, 200);
+  EXPECT_EQ(Send(Idempotency::kNonIdempotent)->status, 200);
   EXPECT_GT(clock_.Elapsed(), std::chrono::minutes(1));
 }
 
 TEST_F(RetryTest, RefusalsForHasteEndWithTheTime) {
   transport_.Then(429, "slow down");
-  EXPECT_EQ(Send(Repeat::kSafe)->status, 429);
+  EXPECT_EQ(Send(Idempotency::kIdempotent)->status, 429);
   EXPECT_LE(clock_.Elapsed(), policy_.total);
   EXPECT_GT(clock_.Elapsed(), policy_.total / 2);
 }
@@ -83,19 +83,19 @@ TEST_F(RetryTest, NoAttemptOutlastsTheWhole) {
     clock_.Advance(request.timeout);
     return MakeError(ErrorCode::kReplyLost, "timed out");
   });
-  EXPECT_FALSE(Send(Repeat::kSafe));
+  EXPECT_FALSE(Send(Idempotency::kIdempotent));
   EXPECT_GT(Sent(), 2U);
   EXPECT_LE(clock_.Elapsed(), policy_.total);
 }
 
 TEST_F(RetryTest, RepeatsALostReplyOnlyWhereSafe) {
   transport_.Then(ErrorCode::kReplyLost).Then(200);
-  EXPECT_TRUE(Send(Repeat::kSafe).has_value());
+  EXPECT_TRUE(Send(Idempotency::kIdempotent).has_value());
   EXPECT_EQ(Sent(), 2U);
 
   FakeTransport create;
   create.Then(ErrorCode::kReplyLost).Then(200);
-  const auto lost = SendWithRetry(create, Request{}, Repeat::kOnlyIfNotActed, policy_, clock_,
+  const auto lost = SendWithRetry(create, Request{}, Idempotency::kNonIdempotent, policy_, clock_,
                                   random_, stop_.get_token());
   EXPECT_EQ(lost.error().code, ErrorCode::kReplyLost);
   EXPECT_EQ(create.requests().size(), 1U);
@@ -105,7 +105,7 @@ TEST_F(RetryTest, NeverRepeatsACreateThatTheServerMayHaveDone) {
   for (int status : {408, 500, 502, 503, 504}) {
     FakeTransport transport;
     transport.Then(status).Then(200);
-    const auto response = SendWithRetry(transport, Request{}, Repeat::kOnlyIfNotActed, policy_,
+    const auto response = SendWithRetry(transport, Request{}, Idempotency::kNonIdempotent, policy_,
                                         clock_, random_, stop_.get_token());
     EXPECT_EQ(response->status, status);
     EXPECT_EQ(transport.requests().size(), 1U) << status;
@@ -114,56 +114,57 @@ TEST_F(RetryTest, NeverRepeatsACreateThatTheServerMayHaveDone) {
 
 TEST_F(RetryTest, RepeatsACreateThatWasCertainlyNotDone) {
   transport_.Then(ErrorCode::kUnavailable).Then(429).Then(200);
-  EXPECT_EQ(Send(Repeat::kOnlyIfNotActed)->status, 200);
+  EXPECT_EQ(Send(Idempotency::kNonIdempotent)->status, 200);
   EXPECT_EQ(Sent(), 3U);
 }
 
 TEST_F(RetryTest, TellsAWrongEndpointSoon) {
   transport_.Then(ErrorCode::kUnavailable);
-  EXPECT_EQ(Send(Repeat::kSafe).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(Send(Idempotency::kIdempotent).error().code, ErrorCode::kUnavailable);
   EXPECT_EQ(Sent(), static_cast<std::size_t>(policy_.connection_attempts));
   EXPECT_LT(clock_.Elapsed(), milliseconds(5'000));
 }
 
 TEST_F(RetryTest, DoesNotRepeatAnUntrustedCertificate) {
   transport_.Then(ErrorCode::kFailedPrecondition);
-  EXPECT_EQ(Send(Repeat::kSafe).error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(Send(Idempotency::kIdempotent).error().code, ErrorCode::kFailedPrecondition);
   EXPECT_EQ(Sent(), 1U);
 }
 
 TEST_F(RetryTest, LetsTheCallerVeto) {
   transport_.Then(429, "quota");
   const auto response =
-      Send(Repeat::kSafe, [](const Response& answer) { return answer.body != "quota"; });
+      Send(Idempotency::kIdempotent, [](const Response& answer) { return answer.body != "quota"; });
   EXPECT_EQ(response->status, 429);
   EXPECT_EQ(Sent(), 1U);
 }
 
 TEST_F(RetryTest, WaitsAsLongAsTheServerAsks) {
   transport_.Then(429, "", {{"retry-after", "17"}}).Then(200);
-  EXPECT_EQ(Send(Repeat::kSafe)->status, 200);
+  EXPECT_EQ(Send(Idempotency::kIdempotent)->status, 200);
   EXPECT_EQ(clock_.Elapsed(), milliseconds(17'000));
 }
 
 // Else nobody knows whether it goes on.
 TEST_F(RetryTest, TellsOfALongWait) {
-  std::vector<milliseconds> told;
+  std::vector<milliseconds> reported;
   policy_.on_long_wait = [&](const Request&, milliseconds wait) {
     EXPECT_LT(clock_.Elapsed(), wait) << "before it begins";
-    told.push_back(wait);
+    reported.push_back(wait);
   };
   transport_.Then(429, "", {{"retry-after", "9"}})
       .Then(429, "", {{"retry-after", "17"}})
       .Then(429, "", {{"retry-after", "86400"}})
       .Then(200);
-  EXPECT_EQ(Send(Repeat::kSafe)->status, 200);
-  EXPECT_EQ(told, (std::vector<milliseconds>{milliseconds(17'000), policy_.longest_retry_after}));
+  EXPECT_EQ(Send(Idempotency::kIdempotent)->status, 200);
+  EXPECT_EQ(reported,
+            (std::vector<milliseconds>{milliseconds(17'000), policy_.longest_retry_after}));
 }
 
 TEST_F(RetryTest, ReadsADateOfTheServer) {
   // The fake clock starts at 2026-11-20T14:30:00Z.
   transport_.Then(503, "", {{"retry-after", "Fri, 20 Nov 2026 14:30:25 GMT"}}).Then(200);
-  EXPECT_EQ(Send(Repeat::kSafe)->status, 200);
+  EXPECT_EQ(Send(Idempotency::kIdempotent)->status, 200);
   EXPECT_EQ(clock_.Elapsed(), milliseconds(25'000));
 }
 
@@ -172,8 +173,8 @@ TEST_F(RetryTest, DoesNotWaitForEverBecauseAServerAsksSo) {
     FakeTransport transport;
     FakeClock clock;
     transport.Then(503, "", {{"retry-after", absurd}}).Then(200);
-    const auto response = SendWithRetry(transport, Request{}, Repeat::kSafe, policy_, clock,
-                                        random_, stop_.get_token());
+    const auto response = SendWithRetry(transport, Request{}, Idempotency::kIdempotent, policy_,
+                                        clock, random_, stop_.get_token());
     EXPECT_EQ(response->status, 200);
     EXPECT_EQ(clock.Elapsed(), policy_.longest_retry_after) << absurd;
   }
@@ -184,8 +185,8 @@ TEST_F(RetryTest, TakesNonsenseForNoWish) {
     FakeTransport transport;
     FakeClock clock;
     transport.Then(503, "", {{"retry-after", nonsense}}).Then(200);
-    const auto response = SendWithRetry(transport, Request{}, Repeat::kSafe, policy_, clock,
-                                        random_, stop_.get_token());
+    const auto response = SendWithRetry(transport, Request{}, Idempotency::kIdempotent, policy_,
+                                        clock, random_, stop_.get_token());
     EXPECT_EQ(response->status, 200);
     EXPECT_EQ(clock.Elapsed(), milliseconds(375)) << nonsense;
   }
@@ -194,7 +195,7 @@ TEST_F(RetryTest, TakesNonsenseForNoWish) {
 TEST_F(RetryTest, KeepsToItsTotalTime) {
   policy_.attempts = 100;
   transport_.Then(503, "", {{"retry-after", "50"}});
-  EXPECT_EQ(Send(Repeat::kSafe)->status, 503);
+  EXPECT_EQ(Send(Idempotency::kIdempotent)->status, 503);
   EXPECT_LE(clock_.Elapsed(), policy_.total);
 }
 
@@ -203,7 +204,7 @@ TEST_F(RetryTest, StopsWhileWaiting) {
     stop_.request_stop();
     return Response{503, {}, ""};
   });
-  EXPECT_EQ(Send(Repeat::kSafe).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(Send(Idempotency::kIdempotent).error().code, ErrorCode::kCancelled);
   EXPECT_EQ(Sent(), 1U);
 }
 

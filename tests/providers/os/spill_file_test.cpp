@@ -1,8 +1,8 @@
+#include "providers/os/spill_file.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "providers/os/spill_file.h"
 
 namespace podctl {
 namespace {

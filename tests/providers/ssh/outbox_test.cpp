@@ -107,12 +107,12 @@ TEST(OutboxTest, StopsOnlyWhoHasTooMuchAndTellsWhenThereIsRoom) {
   }
   EXPECT_GT(chunks, 6) << "four blocks of 64 KiB on disk, and what is in memory";
   EXPECT_FALSE(outbox.Full(1));
-  EXPECT_TRUE(outbox.TakeRoomy().empty());
+  EXPECT_TRUE(outbox.TakeResumable().empty());
   while (rung == 0) {
     TakeOne(outbox);
     ASSERT_GT(--chunks, -100);
   }
-  EXPECT_EQ(outbox.TakeRoomy(), std::vector<std::size_t>{0});
+  EXPECT_EQ(outbox.TakeResumable(), std::vector<std::size_t>{0});
   EXPECT_FALSE(outbox.Full(0));
 }
 

@@ -9,42 +9,42 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr Window::Time kStart{seconds(100)};
+constexpr ConcurrencyLimit::Time kStart{seconds(100)};
 
-TEST(WindowTest, HalvesWhenMostFailAndGrowsBack) {
-  Window window(1024);
-  for (int i = 0; i < 40; ++i) window.Trouble(kStart);
-  EXPECT_EQ(window.size(), 512);
-  for (int i = 0; i < 40; ++i) window.Trouble(kStart);
-  EXPECT_EQ(window.size(), 512) << "once a second at most";
-  for (int i = 0; i < 40; ++i) window.Trouble(kStart + seconds(2));
-  EXPECT_EQ(window.size(), 256);
-  for (int i = 0; i < 2000; ++i) window.Success();
-  EXPECT_EQ(window.size(), 1024);
+TEST(ConcurrencyLimitTest, HalvesWhenMostFailAndGrowsBack) {
+  ConcurrencyLimit concurrency(1024);
+  for (int i = 0; i < 40; ++i) concurrency.Trouble(kStart);
+  EXPECT_EQ(concurrency.size(), 512);
+  for (int i = 0; i < 40; ++i) concurrency.Trouble(kStart);
+  EXPECT_EQ(concurrency.size(), 512) << "once a second at most";
+  for (int i = 0; i < 40; ++i) concurrency.Trouble(kStart + seconds(2));
+  EXPECT_EQ(concurrency.size(), 256);
+  for (int i = 0; i < 2000; ++i) concurrency.Success();
+  EXPECT_EQ(concurrency.size(), 1024);
 }
 
-TEST(WindowTest, TakesAFewRefusalsForTheirWorkersTrouble) {
-  Window window(1024);
-  for (int i = 0; i < 200; ++i) window.Success();
-  for (int i = 0; i < 100; ++i) window.Trouble(kStart);
-  EXPECT_EQ(window.size(), 1024);
+TEST(ConcurrencyLimitTest, TakesAFewRefusalsForTheirWorkersTrouble) {
+  ConcurrencyLimit concurrency(1024);
+  for (int i = 0; i < 200; ++i) concurrency.Success();
+  for (int i = 0; i < 100; ++i) concurrency.Trouble(kStart);
+  EXPECT_EQ(concurrency.size(), 1024);
 }
 
-TEST(WindowTest, NeverClosesForTroubleOfOthers) {
-  Window window(1024);
-  for (int i = 0; i < 10'000; ++i) window.Trouble(kStart + seconds(i));
-  EXPECT_EQ(window.size(), 16);
-  Window small(3);
+TEST(ConcurrencyLimitTest, NeverClosesForTroubleOfOthers) {
+  ConcurrencyLimit concurrency(1024);
+  for (int i = 0; i < 10'000; ++i) concurrency.Trouble(kStart + seconds(i));
+  EXPECT_EQ(concurrency.size(), 16);
+  ConcurrencyLimit small(3);
   for (int i = 0; i < 10'000; ++i) small.Trouble(kStart + seconds(i));
   EXPECT_EQ(small.size(), 3);
 }
 
-TEST(WindowTest, FitsIntoTheDescriptorsThatThereAre) {
-  Window window(1024);
-  window.NoRoom(100, kStart);
-  EXPECT_EQ(window.size(), 50);
-  window.NoRoom(0, kStart);
-  EXPECT_EQ(window.size(), 1);
+TEST(ConcurrencyLimitTest, FitsIntoTheDescriptorsThatThereAre) {
+  ConcurrencyLimit concurrency(1024);
+  concurrency.OutOfResources(100, kStart);
+  EXPECT_EQ(concurrency.size(), 50);
+  concurrency.OutOfResources(0, kStart);
+  EXPECT_EQ(concurrency.size(), 1);
 }
 
 class RetryQueueTest : public ::testing::Test {
@@ -69,14 +69,14 @@ TEST_F(RetryQueueTest, HandsOutInOrderAndAsManyAsMayBeOpen) {
   limits_.max_open = 2;
   RetryQueue queue = Made(3);
   for (std::size_t i = 0; i < 2; ++i) {
-    ASSERT_TRUE(queue.HasRoom());
+    ASSERT_TRUE(queue.HasCapacity());
     ASSERT_EQ(queue.Next(kStart), i);
     queue.Begin(i, kStart);
   }
-  EXPECT_FALSE(queue.HasRoom());
+  EXPECT_FALSE(queue.HasCapacity());
   EXPECT_EQ(queue.Next(kStart), 2U) << "whose turn it is does not hang on the room";
   queue.End(0, Good());
-  EXPECT_TRUE(queue.HasRoom());
+  EXPECT_TRUE(queue.HasCapacity());
   queue.Begin(2, kStart);
   queue.End(1, Good());
   queue.End(2, Good());

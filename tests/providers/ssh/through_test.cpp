@@ -139,9 +139,10 @@ TEST_P(ThroughTest, AProgramThatIsNotThereIsNamed) {
 
 TEST_P(ThroughTest, SaysWhatTheProgramSaidBeforeItDied) {
   limits_.retry = milliseconds(0);
-  const auto told = RunThrough({"sh", "-c", "echo first >&2; echo 'no such instance' >&2; exit 3"});
-  EXPECT_EQ(told.outcome, ssh::Outcome::kUnreachable);
-  EXPECT_THAT(told.message, HasSubstr("through `sh`: first; no such instance"));
+  const auto reported =
+      RunThrough({"sh", "-c", "echo first >&2; echo 'no such instance' >&2; exit 3"});
+  EXPECT_EQ(reported.outcome, ssh::Outcome::kUnreachable);
+  EXPECT_THAT(reported.message, HasSubstr("through `sh`: first; no such instance"));
 }
 
 TEST_P(ThroughTest, GivesUpOnAProgramThatSaysNothingAndEndsIt) {
@@ -196,7 +197,7 @@ TEST_P(ThroughTest, AProgramThatTalksWithoutEndHoldsNothingUp) {
 
 TEST_P(ThroughTest, WhereThereIsNoWaySaysWhy) {
   WorkerAccess worker = Worker();
-  worker.no_way = "nobody knows its name";
+  worker.no_route = "nobody knows its name";
   const auto result = Run({worker}).at(0);
   EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
   EXPECT_THAT(result.message, HasSubstr("nobody knows its name"));

@@ -1,5 +1,5 @@
 // Which names of a worker are taken: those that somebody asked for.
-#include "providers/tar/asked_names.h"
+#include "providers/tar/requested_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,16 +12,16 @@ namespace {
 using ::testing::HasSubstr;
 
 bool Takes(const std::string& path, const std::string& name) {
-  const auto asked = AskedNames::Of({path});
+  const auto asked = RequestedNames::Of({path});
   return asked && !asked->AskedBy(name).empty();
 }
 
 std::string WhyNot(const std::vector<std::string>& paths) {
-  const auto asked = AskedNames::Of(paths);
+  const auto asked = RequestedNames::Of(paths);
   return asked ? "" : asked.error().message;
 }
 
-TEST(AskedNames, ANameIsTakenAsItWasAskedFor) {
+TEST(RequestedNames, ANameIsTakenAsItWasAskedFor) {
   EXPECT_TRUE(Takes("~/logs/run.log", "run.log"));
   EXPECT_TRUE(Takes("src/", "src"));
   EXPECT_TRUE(Takes("/a b/c d'$x", "c d'$x"));
@@ -30,7 +30,7 @@ TEST(AskedNames, ANameIsTakenAsItWasAskedFor) {
   }
 }
 
-TEST(AskedNames, APatternTakesWhatItMatches) {
+TEST(RequestedNames, APatternTakesWhatItMatches) {
   EXPECT_TRUE(Takes("*.log", "a.log"));
   EXPECT_FALSE(Takes("*.log", ".log")) << "as in a shell: a leading dot is none of it";
   EXPECT_FALSE(Takes("*", ".bashrc"));
@@ -44,7 +44,7 @@ TEST(AskedNames, APatternTakesWhatItMatches) {
   EXPECT_TRUE(Takes("a[b", "a[b")) << "no pattern, as it does not end";
 }
 
-TEST(AskedNames, WhatAShellWouldOnlyExpandUnquotedIsPlain) {
+TEST(RequestedNames, WhatAShellWouldOnlyExpandUnquotedIsPlain) {
   for (const std::string text : {"{a,b}*.log", "$HOME*", "`id`*", "a\\*", "x ~*", "~x y*"}) {
     std::string plain = text;
     plain.pop_back();
@@ -55,9 +55,9 @@ TEST(AskedNames, WhatAShellWouldOnlyExpandUnquotedIsPlain) {
   EXPECT_TRUE(Takes("{a,b}*.log", "{a,b}1.log"));
 }
 
-TEST(AskedNames, WhatHasNoNameIsCopiedAlone) {
+TEST(RequestedNames, WhatHasNoNameIsCopiedAlone) {
   for (const std::string path : {"", "~", "~/", "~alice", ".", "..", "x/..", "./"}) {
-    const auto asked = AskedNames::Of({path});
+    const auto asked = RequestedNames::Of({path});
     ASSERT_TRUE(asked) << path;
     EXPECT_TRUE(asked->nameless()) << path;
     EXPECT_THAT(WhyNot({path, "a"}), HasSubstr("does not say")) << path;
@@ -67,7 +67,7 @@ TEST(AskedNames, WhatHasNoNameIsCopiedAlone) {
   EXPECT_THAT(WhyNot({"a/x", "b/x"}), HasSubstr("two of the sources are called `x`"));
 }
 
-TEST(AskedNames, TheShellOfTheWorkerReadsThePatternTheSameWay) {
+TEST(RequestedNames, TheShellOfTheWorkerReadsThePatternTheSameWay) {
   EXPECT_EQ(ShellWord("~/a b/[a-c]*.log", true), "~/a' 'b/[a-c]*.log");
   EXPECT_EQ(ShellWord("[!a]{b,c}$x", true), "[!a]'{'b,c'}$'x");
   EXPECT_EQ(ShellWord("[^a]", true), "[!a]");

@@ -31,7 +31,7 @@ class UnpackerTest : public ::testing::Test {
   // `asked_`.
   std::string Unpack(const std::string& bytes, const std::string& rename = "",
                      std::size_t piece = 1000) {
-    const auto asked = AskedNames::Of(asked_);
+    const auto asked = RequestedNames::Of(asked_);
     if (!asked) return asked.error().message;
     Unpacker unpacker(folder_.path(), rename, *asked);
     for (std::size_t at = 0; at < bytes.size(); at += piece) {

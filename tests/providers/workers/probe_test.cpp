@@ -72,9 +72,9 @@ TEST(ProbeAnswer, NamesTheKeeperOfAJob) {
   ASSERT_EQ(holders.size(), 3u);
   EXPECT_EQ(holders[0].owner, Holder::Owner::kJob);
   EXPECT_EQ(holders[0].job, "train");
-  EXPECT_EQ(holders[0].keeper, "alice");
+  EXPECT_EQ(holders[0].job_user, "alice");
   EXPECT_EQ(holders[1].job, "train");
-  EXPECT_EQ(holders[1].keeper, "");
+  EXPECT_EQ(holders[1].job_user, "");
   EXPECT_EQ(holders[2].job, "a:b");
 }
 

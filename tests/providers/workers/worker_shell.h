@@ -82,7 +82,7 @@ class WorkerShell {
     ssh::Limits limits;
     limits.retry = std::chrono::milliseconds(0);
     limits.command = std::chrono::seconds(60);
-    limits.farewell = std::chrono::seconds(60);
+    limits.termination = std::chrono::seconds(60);
     std::stop_source stop;
     struct Recorder final : ssh::Observer {
       void OnLine(std::size_t, ssh::Stream stream, std::string_view line) override {

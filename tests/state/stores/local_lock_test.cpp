@@ -225,19 +225,19 @@ TEST(LocalStoreLock, WhoWaitsIsToldForWhomAtOnceAndNowAndThen) {
   FakeMachine machine;
   machine.alive_.insert(77);
   machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
-  std::vector<std::pair<std::string, long>> told;
+  std::vector<std::pair<std::string, long>> reported;
   LockWait wait(std::chrono::seconds(25));
   wait.on_wait = [&](const LockInfo& holder, std::chrono::milliseconds waited) {
-    told.emplace_back(holder.who, waited.count());
+    reported.emplace_back(holder.who, waited.count());
   };
   EXPECT_FALSE(machine.Open().Lock({}, wait, {}));
   using ::testing::Pair;
-  EXPECT_THAT(told, ::testing::ElementsAre(Pair("bob@here", 0), Pair("bob@here", 10500),
-                                           Pair("bob@here", 20500)));
-  told.clear();
+  EXPECT_THAT(reported, ::testing::ElementsAre(Pair("bob@here", 0), Pair("bob@here", 10500),
+                                               Pair("bob@here", 20500)));
+  reported.clear();
   wait.timeout = kAtOnce;
   EXPECT_FALSE(machine.Open().Lock({}, wait, {}));
-  EXPECT_THAT(told, IsEmpty()) << "nobody waits";
+  EXPECT_THAT(reported, IsEmpty()) << "nobody waits";
 }
 
 // The holder writes its name a moment after it has the lock; until then there is none, or still
@@ -298,13 +298,13 @@ TEST(LocalStoreLock, RealProcessKilledWithTheLockStopsNobody) {
     LockInfo info;
     info.operation = "apply";
     auto lock = store.Lock(info, kAtOnce, {});
-    const char told = lock ? 'y' : 'n';
-    if (::write(ready[1], &told, 1) != 1) ::_exit(1);
+    const char reported = lock ? 'y' : 'n';
+    if (::write(ready[1], &reported, 1) != 1) ::_exit(1);
     for (;;) ::pause();
   }
-  char told = 0;
-  ASSERT_EQ(::read(ready[0], &told, 1), 1);
-  EXPECT_EQ(told, 'y');
+  char reported = 0;
+  ASSERT_EQ(::read(ready[0], &reported, 1), 1);
+  EXPECT_EQ(reported, 'y');
 
   RealFileSystem files;
   FakeClock clock;

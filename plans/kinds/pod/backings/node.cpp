@@ -8,9 +8,9 @@
 #include "plans/kinds/pod/backings/survey.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
+#include "plans/kinds/pod/route.h"
 #include "plans/kinds/pod/tasks.h"
-#include "plans/kinds/pod/unknown_fate.h"
-#include "plans/kinds/pod/way_in.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/slices.h"
 
@@ -62,7 +62,7 @@ std::optional<Diagnostic> NodeBacking::WhyTaken(const PodSpec& pod, const Addres
       .place = pod.place,
       .context = address.Text(),
       .detail = going ? GoingHint("nodeId")
-                      : TakenHint(pod, address, node == nullptr ? one : node, state, place)};
+                      : NameConflictHint(pod, address, node == nullptr ? one : node, state, place)};
   for (const auto& [other, record] : Pods(state)) {
     if (NameOf(record) != name || other == address) continue;
     taken.detail = fmt::format(
@@ -138,7 +138,7 @@ std::vector<Endpoint> NodeBacking::EndpointsOf(const PodRecord& record) const {
 Result<std::vector<WorkerAttributes>> NodeBacking::AskWorkers(Provider& provider,
                                                               const PodRecord& record,
                                                               std::stop_token stop) const {
-  return provider.Speaking(record.api_version)
+  return provider.InVersion(record.api_version)
       .GetGuestAttributes(NameOf(record), AttributesQuery(record.ssh), std::move(stop));
 }
 
@@ -146,10 +146,9 @@ namespace {
 
 class NodeSurvey final : public KindSurvey {
  public:
-  NodeSurvey(const SurveyQuestion& question, BackedPods pods)
-      : question_(question), pods_(std::move(pods)) {}
+  NodeSurvey(const SurveyInput& input, BackedPods pods) : input_(input), pods_(std::move(pods)) {}
 
-  std::vector<Errand> Next(Observation* observation) override {
+  std::vector<Query> Next(Observation* observation) override {
     PodSurvey& seen = PodsIn(observation);
     switch (round_++) {
       case 0:
@@ -164,8 +163,8 @@ class NodeSurvey final : public KindSurvey {
       default:
         return {};
     }
-    if (errands_.empty()) return Next(observation);
-    return std::exchange(errands_, {});
+    if (queries_.empty()) return Next(observation);
+    return std::exchange(queries_, {});
   }
 
  private:
@@ -174,7 +173,7 @@ class NodeSurvey final : public KindSurvey {
                const std::string& zone) const {
     std::string hint = error.hint;
     if (error.code != ErrorCode::kCancelled) {
-      const std::string pending = PendingHint(question_.state, project, zone, question_.flags);
+      const std::string pending = PendingHint(input_.state, project, zone, input_.flags);
       if (!pending.empty()) hint += (hint.empty() ? "" : "\n") + pending;
     }
     return MakeError(error.code, fmt::format("{}: {}", cannot, error.message), hint);
@@ -182,16 +181,16 @@ class NodeSurvey final : public KindSurvey {
 
   template <typename Call, typename Take>
   void Ask(Call call, Take take) {
-    errands_.push_back(MakeErrand(std::move(call), std::move(take)));
+    queries_.push_back(MakeQuery(std::move(call), std::move(take)));
   }
 
   void List(const ZoneName& zone, ApiVersion version) {
-    ListAhead* ahead = version == ApiVersion::kV2 ? question_.ahead : nullptr;
+    ListPrefetch* prefetch = version == ApiVersion::kV2 ? input_.prefetch : nullptr;
     Ask(
         [=](Provider& provider, const std::stop_token& stop) {
-          return ahead != nullptr
-                     ? ahead->ListNodes(zone.first, zone.second, stop)
-                     : provider.Speaking(version).ListNodes(zone.first, zone.second, stop);
+          return prefetch != nullptr
+                     ? prefetch->ListNodes(zone.first, zone.second, stop)
+                     : provider.InVersion(version).ListNodes(zone.first, zone.second, stop);
         },
         [this, zone](Result<std::vector<Value>>& nodes, PodSurvey* seen) -> Result<void> {
           const auto& [project, place] = zone;
@@ -211,7 +210,7 @@ class NodeSurvey final : public KindSurvey {
   void LookUp(const std::string& name, const ZoneName& zone, ApiVersion version) {
     Ask(
         [=](Provider& provider, const std::stop_token& stop) {
-          return provider.Speaking(version).GetOperation(name, stop);
+          return provider.InVersion(version).GetOperation(name, stop);
         },
         [this, name, zone](Result<Operation>& operation, PodSurvey* seen) -> Result<void> {
           if (operation) {
@@ -227,7 +226,7 @@ class NodeSurvey final : public KindSurvey {
   void ListOperations(const ZoneName& zone, ApiVersion version) {
     Ask(
         [=](Provider& provider, const std::stop_token& stop) {
-          return provider.Speaking(version).ListOperations(zone.first, zone.second, stop);
+          return provider.InVersion(version).ListOperations(zone.first, zone.second, stop);
         },
         [this](Result<std::vector<Operation>>& operations, PodSurvey*) -> Result<void> {
           if (!operations) return {};  // not everybody may; the node itself tells in the end
@@ -237,8 +236,10 @@ class NodeSurvey final : public KindSurvey {
   }
 
   void Get(const NodeName& name, ApiVersion version) {
-    Ask([=](Provider& provider,
-            const std::stop_token& stop) { return provider.Speaking(version).GetNode(name, stop); },
+    Ask(
+        [=](Provider& provider, const std::stop_token& stop) {
+          return provider.InVersion(version).GetNode(name, stop);
+        },
         [this, name](Result<Value>& node, PodSurvey* seen) -> Result<void> {
           if (node) {
             seen->nodes[name] = std::move(*node);
@@ -252,7 +253,7 @@ class NodeSurvey final : public KindSurvey {
 
   // Everything there is; or only what an earlier run left open, beside what is remembered.
   void AskFirst(PodSurvey* seen) {
-    const bool refresh = question_.refresh;
+    const bool refresh = input_.refresh;
     if (refresh) {
       for (const auto& [zone, version] : ZonesOf(pods_)) List(zone, version);
     }
@@ -304,19 +305,18 @@ class NodeSurvey final : public KindSurvey {
     }
   }
 
-  const SurveyQuestion question_;
+  const SurveyInput input_;
   const BackedPods pods_;
   int round_ = 0;
-  std::vector<Errand> errands_;
+  std::vector<Query> queries_;
   std::vector<const PodRecord*> missing_;
   std::vector<Operation> listed_;  // a zone whose operations may not be listed has none
 };
 
 }  // namespace
 
-std::unique_ptr<KindSurvey> NodeBacking::Survey(const SurveyQuestion& question,
-                                                BackedPods pods) const {
-  return std::make_unique<NodeSurvey>(question, std::move(pods));
+std::unique_ptr<KindSurvey> NodeBacking::Survey(const SurveyInput& input, BackedPods pods) const {
+  return std::make_unique<NodeSurvey>(input, std::move(pods));
 }
 
 }  // namespace podctl

@@ -7,8 +7,7 @@ namespace podctl {
 
 class NodeBacking : public Backing {
  public:
-  std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question,
-                                     BackedPods pods) const override;
+  std::unique_ptr<KindSurvey> Survey(const SurveyInput& input, BackedPods pods) const override;
   void Remember(const PodRecord& record, PodSurvey* seen) const override;
   std::optional<Diagnostic> WhyTaken(const PodSpec& pod, const Address& address,
                                      const PodSurvey& survey, const State& state,

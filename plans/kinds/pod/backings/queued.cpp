@@ -9,7 +9,7 @@
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/tasks.h"
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
@@ -97,38 +97,39 @@ std::string QueuedBacking::WhoseRequest(const PodRecord& record, const Value* no
   return others ? MadeWithAnotherState(LineageOfRequest(*queued)) : "";
 }
 
-Outlook QueuedBacking::Judge(const PodRecord& record, const Value* node, const PodSurvey& survey,
-                             const std::string& lineage) const {
+BackingStatus QueuedBacking::Judge(const PodRecord& record, const Value* node,
+                                   const PodSurvey& survey, const std::string& lineage) const {
   const Value* queued = FindOwnQueued(survey, record, node, lineage);
   if (queued == nullptr) return {};
   const std::string& id = record.queued->id;
   const std::string state = gcp::QueuedState(*queued);
   const QueuedPhase phase = gcp::PhaseOf(state);
-  Outlook outlook;
-  outlook.stands = true;
-  if (phase != QueuedPhase::kActive) outlook.word = state;
-  outlook.remembered = record.queued->state == state;
+  BackingStatus backing_status;
+  backing_status.stands = true;
+  if (phase != QueuedPhase::kActive) backing_status.word = state;
+  backing_status.remembered = record.queued->state == state;
   const Value::List& specs = (*queued)["tpu"]["nodeSpec"].AsList();
-  if (!specs.empty()) outlook.asked = &specs.front()["node"];
+  if (!specs.empty()) backing_status.asked = &specs.front()["node"];
   if (IsOver(phase)) {
     const std::string sentence = gcp::QueuedSentence(*queued);
-    outlook.kind = Outlook::Kind::kDead;
-    outlook.reason = fmt::format("its queued resource {} {}", id, sentence);
-    outlook.ended = fmt::format(
+    backing_status.kind = BackingStatus::Kind::kDead;
+    backing_status.reason = fmt::format("its queued resource {} {}", id, sentence);
+    backing_status.ended = fmt::format(
         "has a queued resource, {}, that {}; it holds its name and quota until it is deleted", id,
         sentence);
     const bool suspended = state == "SUSPENDING" || state == "SUSPENDED";
     const bool by_user = (*queued)["state"]["stateInitiator"] == Value("USER");
-    if (suspended && !by_user) outlook.lost = "SUSPENDED";
+    if (suspended && !by_user) backing_status.lost = "SUSPENDED";
   } else if (node == nullptr && phase == QueuedPhase::kActive && !record.pending()) {
-    outlook.kind = Outlook::Kind::kDead;
-    outlook.reason = fmt::format("its queued resource {} is ACTIVE, but its node is gone", id);
-    if (AsksForSpot(record.queued->terms)) outlook.lost = "gone";
+    backing_status.kind = BackingStatus::Kind::kDead;
+    backing_status.reason =
+        fmt::format("its queued resource {} is ACTIVE, but its node is gone", id);
+    if (AsksForSpot(record.queued->terms)) backing_status.lost = "gone";
   } else if (node == nullptr) {
-    outlook.kind = Outlook::Kind::kWaits;
-    outlook.reason = fmt::format("its queued resource {} is {}", id, state);
+    backing_status.kind = BackingStatus::Kind::kWaits;
+    backing_status.reason = fmt::format("its queued resource {} is {}", id, state);
   }
-  return outlook;
+  return backing_status;
 }
 
 std::optional<Diagnostic> QueuedBacking::WhyTaken(const PodSpec& pod, const Address& address,
@@ -145,9 +146,9 @@ std::optional<Diagnostic> QueuedBacking::WhyTaken(const PodSpec& pod, const Addr
       .place = pod.place,
       .context = address.Text(),
       .detail = going ? GoingHint("queuedResource.id")
-                      : TakenHint({"queued resource", "it, with its node,", "queuedResource.id", id,
-                                   LineageOfRequest(*queued)},
-                                  pod, address, state, place)};
+                      : NameConflictHint({"queued resource", "it, with its node,",
+                                          "queuedResource.id", id, LineageOfRequest(*queued)},
+                                         pod, address, state, place)};
 }
 
 std::string QueuedBacking::WhyAlone() const {
@@ -188,7 +189,7 @@ Result<std::optional<NodeRequest>> QueuedBacking::AskRequest(Provider& provider,
                                                              const PodRecord& record,
                                                              const std::string& lineage,
                                                              std::stop_token stop) const {
-  QueuedResources* queue = provider.Speaking(record.api_version).queued();
+  QueuedResources* queue = provider.InVersion(record.api_version).queued();
   if (queue == nullptr) return std::optional<NodeRequest>();
   const auto found = queue->Get(QueuedNameOf(record), std::move(stop));
   if (!found && found.error().code == ErrorCode::kNotFound) return std::optional<NodeRequest>();
@@ -274,31 +275,31 @@ void CountSlices(const BackedPods& pods, const std::string& lineage, PodSurvey* 
 
 class QueueSurvey final : public KindSurvey {
  public:
-  QueueSurvey(const SurveyQuestion& question, BackedPods pods)
-      : refresh_(question.refresh), lineage_(question.state.lineage), pods_(std::move(pods)) {}
+  QueueSurvey(const SurveyInput& input, BackedPods pods)
+      : refresh_(input.refresh), lineage_(input.state.lineage), pods_(std::move(pods)) {}
 
-  std::vector<Errand> Next(Observation* observation) override {
-    std::vector<Errand> errands;
-    if (!std::exchange(asked_, true)) Ask(&errands);
+  std::vector<Query> Next(Observation* observation) override {
+    std::vector<Query> queries;
+    if (!std::exchange(asked_, true)) Ask(&queries);
     CountSlices(pods_, lineage_, &PodsIn(observation));
-    return errands;
+    return queries;
   }
 
  private:
-  void Ask(std::vector<Errand>* errands) const {
+  void Ask(std::vector<Query>* queries) const {
     if (refresh_) {
-      for (const auto& [zone, version] : ZonesOf(pods_)) ListQueue(zone, version, errands);
+      for (const auto& [zone, version] : ZonesOf(pods_)) ListQueue(zone, version, queries);
       return;
     }
     for (const PodRecord* record : pods_.known) {
-      if (record->pending()) GetQueued(QueuedNameOf(*record), record->api_version, errands);
+      if (record->pending()) GetQueued(QueuedNameOf(*record), record->api_version, queries);
     }
   }
 
-  static void ListQueue(const ZoneName& zone, ApiVersion version, std::vector<Errand>* errands) {
-    errands->push_back(MakeErrand(
+  static void ListQueue(const ZoneName& zone, ApiVersion version, std::vector<Query>* queries) {
+    queries->push_back(MakeQuery(
         [=](Provider& provider, const std::stop_token& stop) -> Result<std::vector<Value>> {
-          QueuedResources* queue = provider.Speaking(version).queued();
+          QueuedResources* queue = provider.InVersion(version).queued();
           if (queue == nullptr) return std::vector<Value>();
           return queue->List(zone.first, zone.second, stop);
         },
@@ -318,10 +319,10 @@ class QueueSurvey final : public KindSurvey {
         }));
   }
 
-  static void GetQueued(const QueuedName& name, ApiVersion version, std::vector<Errand>* errands) {
-    errands->push_back(MakeErrand(
+  static void GetQueued(const QueuedName& name, ApiVersion version, std::vector<Query>* queries) {
+    queries->push_back(MakeQuery(
         [=](Provider& provider, const std::stop_token& stop) -> Result<Value> {
-          QueuedResources* queue = provider.Speaking(version).queued();
+          QueuedResources* queue = provider.InVersion(version).queued();
           if (queue == nullptr) return MakeError(ErrorCode::kNotFound, "there is no queue");
           return queue->Get(name, stop);
         },
@@ -346,9 +347,8 @@ class QueueSurvey final : public KindSurvey {
 
 }  // namespace
 
-std::unique_ptr<KindSurvey> QueuedBacking::Survey(const SurveyQuestion& question,
-                                                  BackedPods pods) const {
-  return std::make_unique<QueueSurvey>(question, std::move(pods));
+std::unique_ptr<KindSurvey> QueuedBacking::Survey(const SurveyInput& input, BackedPods pods) const {
+  return std::make_unique<QueueSurvey>(input, std::move(pods));
 }
 
 }  // namespace podctl

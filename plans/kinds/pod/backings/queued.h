@@ -13,8 +13,7 @@ class QueuedBacking final : public NodeBacking {
 
   const Backing* below() const override { return &nodes_; }
 
-  std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question,
-                                     BackedPods pods) const override;
+  std::unique_ptr<KindSurvey> Survey(const SurveyInput& input, BackedPods pods) const override;
   void Remember(const PodRecord& record, PodSurvey* seen) const override;
   bool Settle(const PodSurvey& survey, const std::string& lineage, const Value* node,
               PodRecord* record) const override;
@@ -26,8 +25,8 @@ class QueuedBacking final : public NodeBacking {
   int SlicesOf(const PodSpec& pod) const override { return pod.queued->slices; }
   int SlicesOf(const PodRecord& record) const override { return record.queued->slices; }
 
-  Outlook Judge(const PodRecord& record, const Value* node, const PodSurvey& survey,
-                const std::string& lineage) const override;
+  BackingStatus Judge(const PodRecord& record, const Value* node, const PodSurvey& survey,
+                      const std::string& lineage) const override;
   std::optional<Diagnostic> WhyTaken(const PodSpec& pod, const Address& address,
                                      const PodSurvey& survey, const State& state,
                                      const StatePlace& place) const override;

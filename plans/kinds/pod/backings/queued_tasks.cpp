@@ -9,7 +9,7 @@
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/refusal_words.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
 
@@ -42,7 +42,7 @@ class QueuedCreateTask final : public PodTask {
   QueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context)
       : PodTask(pod, context), pod_(pod), queued_(QueuedNameOf(pod)), resume_(resume) {}
 
-  Need Begin() override {
+  NextAction Begin() override {
     if (context_.provider.queued() == nullptr) return Failed(NoQueue());
     const auto node = NewNode(pod_);
     if (!node) return Failed(node.error());
@@ -69,7 +69,7 @@ class QueuedCreateTask final : public PodTask {
   static constexpr int kMaxSends = 3;
   static constexpr int kMostBlindLooks = 20;
 
-  Need Send() {
+  NextAction Send() {
     if (++sends_ > kMaxSends) {
       return Withdrawn(MakeError(ErrorCode::kUnavailable,
                                  fmt::format("the request was sent {} times, each answer was lost "
@@ -82,7 +82,7 @@ class QueuedCreateTask final : public PodTask {
                    &QueuedCreateTask::OnRefused, &QueuedCreateTask::Look);
   }
 
-  Need OnRefused(const Error& error) {
+  NextAction OnRefused(const Error& error) {
     switch (error.code) {
       case ErrorCode::kReplyLost:
       case ErrorCode::kUnavailable:
@@ -104,12 +104,12 @@ class QueuedCreateTask final : public PodTask {
     }
   }
 
-  Need Look() {
+  NextAction Look() {
     return Ask(CallOf(*Cloud().queued(), &QueuedResources::Get, queued_),
                &QueuedCreateTask::OnLooked);
   }
 
-  Need OnLooked(const Result<Value>& queued) {
+  NextAction OnLooked(const Result<Value>& queued) {
     if (!queued) return OnNoAnswer(queued.error());
     if (IsAnothers(*queued)) return LeaveAlone(*queued);
     const std::string state = gcp::QueuedState(*queued);
@@ -157,16 +157,16 @@ class QueuedCreateTask final : public PodTask {
   }
 
   // Somebody was faster, or came after ours was gone.
-  Need LeaveAlone(const Value& queued) {
+  NextAction LeaveAlone(const Value& queued) {
     return Withdrawn(MakeError(
         ErrorCode::kAlreadyExists,
         fmt::format("a queued resource named `{}` already exists in {}", queued_.id, queued_.zone),
-        TakenHint({"queued resource", "it, with its node,", "queuedResource.id", queued_.id,
-                   LineageOfRequest(queued)},
-                  pod_, address_, context_.journal.state(), {})));
+        NameConflictHint({"queued resource", "it, with its node,", "queuedResource.id", queued_.id,
+                          LineageOfRequest(queued)},
+                         pod_, address_, context_.journal.state(), {})));
   }
 
-  Need OnNoAnswer(const Error& error) {
+  NextAction OnNoAnswer(const Error& error) {
     if (error.code == ErrorCode::kNotFound) {
       // Refused when it was looked at, deleted by somebody, or never arrived.
       if (wait_.watching() && !wait_.operation().error.empty()) {
@@ -184,7 +184,8 @@ class QueuedCreateTask final : public PodTask {
   }
 
   // `text` holds {} for the time.
-  Need Wait(std::chrono::milliseconds limit, std::string_view clock, const std::string& text) {
+  NextAction Wait(std::chrono::milliseconds limit, std::string_view clock,
+                  const std::string& text) {
     blind_looks_ = 0;
     if (!context_.wait_for_capacity) return Later();
     if (clock_->Read(context_.clock) > limit) {
@@ -229,14 +230,14 @@ class QueuedDeleteTask final : public PodTask {
   QueuedDeleteTask(const Address& address, bool forget, TaskContext& context)
       : PodTask(address, context), forget_(forget) {}
 
-  Need Begin() override {
+  NextAction Begin() override {
     const PodRecord* record = Record();
     if (record == nullptr) return Done();
     queued_ = QueuedNameOf(*record);
     if (forget_) return Gone();
     name_ = NameOf(*record);
     uid_ = record->uid();
-    Speak(record->api_version);
+    UseVersion(record->api_version);
     if (context_.provider.queued() == nullptr) return Failed(NoQueue());
     clock_.Start(context_.clock);
     const bool deletes =
@@ -253,12 +254,12 @@ class QueuedDeleteTask final : public PodTask {
  private:
   static constexpr int kMaxSends = 5;
 
-  Need Look() {
+  NextAction Look() {
     return Ask(CallOf(*Cloud().queued(), &QueuedResources::Get, queued_),
                &QueuedDeleteTask::OnLooked);
   }
 
-  Need OnLooked(const Result<Value>& queued) {
+  NextAction OnLooked(const Result<Value>& queued) {
     if (!queued) {
       if (queued.error().code != ErrorCode::kNotFound) return Failed(queued.error());
       state_.clear();
@@ -276,7 +277,7 @@ class QueuedDeleteTask final : public PodTask {
   }
 
   // Of a request that by its label is another state's: its node tells.
-  Need OnDoubtful(const Value& queued, const Result<Value>& node) {
+  NextAction OnDoubtful(const Value& queued, const Result<Value>& node) {
     if (!node && node.error().code != ErrorCode::kNotFound) return Failed(node.error());
     const PodRecord* record = Record();
     if (record != nullptr && !IsRequestOfAnotherState(queued, *record, node ? &*node : nullptr,
@@ -288,7 +289,7 @@ class QueuedDeleteTask final : public PodTask {
     return Gone();
   }
 
-  Need OnOwn(const Value& queued) {
+  NextAction OnOwn(const Value& queued) {
     saw_it_ = true;
     const std::string state = gcp::QueuedState(queued);
     if (state != state_) {
@@ -304,7 +305,7 @@ class QueuedDeleteTask final : public PodTask {
     return Send(state);
   }
 
-  Need Pause() {
+  NextAction Pause() {
     if (clock_.Read(context_.clock) > context_.operation_timeout) {
       return Failed(MakeError(ErrorCode::kDeadlineExceeded,
                               fmt::format("the queued resource {} is still {} after {}", queued_.id,
@@ -315,7 +316,7 @@ class QueuedDeleteTask final : public PodTask {
   }
 
   // Without nodes there is nothing to force; what the service refuses then, it is forced to.
-  Need Send(const std::string& state) {
+  NextAction Send(const std::string& state) {
     if (++sends_ > kMaxSends) {
       return Withdrawn(refused_.value_or(
           MakeError(ErrorCode::kAborted, fmt::format("{} was deleted {} times, and is still there",
@@ -331,7 +332,7 @@ class QueuedDeleteTask final : public PodTask {
                    &QueuedDeleteTask::OnRefused, &QueuedDeleteTask::OnOver);
   }
 
-  Need OnRefused(const Error& error) {
+  NextAction OnRefused(const Error& error) {
     switch (error.code) {
       case ErrorCode::kNotFound:
       case ErrorCode::kReplyLost:
@@ -350,13 +351,13 @@ class QueuedDeleteTask final : public PodTask {
     }
   }
 
-  Need OnOver() {
+  NextAction OnOver() {
     refused_.reset();
     if (!wait_.operation().error.empty()) refused_ = wait_.operation().error.front();
     return Look();
   }
 
-  Need OnNode(const Result<Value>& node) {
+  NextAction OnNode(const Result<Value>& node) {
     if (!node) {
       return node.error().code == ErrorCode::kNotFound ? Gone() : Failed(node.error());
     }
@@ -390,7 +391,7 @@ class QueuedDeleteTask final : public PodTask {
            node["queuedResource"].AsString().ends_with("/queuedResources/" + queued_.id);
   }
 
-  Need Gone() {
+  NextAction Gone() {
     journal_.PodGone(address_);
     return Done();
   }

@@ -15,10 +15,10 @@
 
 namespace podctl {
 
-// An errand that makes `call`, and has what comes of it taken by `take`.
+// A query that makes `call`, and has what comes of it taken by `take`.
 template <typename Call, typename Take>
-Errand MakeErrand(Call call, Take take) {
-  return [call, take](Provider& provider, std::stop_token stop) -> Sighting {
+Query MakeQuery(Call call, Take take) {
+  return [call, take](Provider& provider, std::stop_token stop) -> ObservationUpdate {
     // Shared, since a std::function is copied.
     auto answer = std::make_shared<decltype(call(provider, stop))>(call(provider, stop));
     return [take, answer](Observation* observation) -> Result<void> {

@@ -12,7 +12,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/names.h"
 #include "providers/base/text.h"
-#include "providers/gcp/offered_types.h"
+#include "providers/gcp/available_types.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {

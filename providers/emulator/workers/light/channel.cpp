@@ -251,7 +251,7 @@ Result<void> Channel::TryStart(const Login& login) {
   return done;
 }
 
-std::size_t Channel::Room() const {
+std::size_t Channel::WritableBytes() const {
   // What libssh holds already is not to grow without limit.
   if ((ssh_get_poll_flags(home_.session()) & SSH_WRITE_PENDING) != 0) {
     home_.AwaitFlush();
@@ -315,7 +315,7 @@ void Channel::PumpAnswer() {
   std::string chunk;
   while (answered_ < answer_->size) {
     const std::uint64_t left = answer_->size - answered_;
-    const std::size_t room = std::min<std::uint64_t>({left, Room(), kChunk});
+    const std::size_t room = std::min<std::uint64_t>({left, WritableBytes(), kChunk});
     if (room == 0) return;
     chunk.clear();
     for (std::size_t at = answered_ % text.size(); chunk.size() < room; at = 0) {
@@ -334,7 +334,7 @@ void Channel::PumpOut(Descriptor& from, bool is_stderr) {
   if (!from.open()) return;
   std::array<char, kChunk> buffer;
   for (std::size_t moved = 0; moved < kPerTurn;) {
-    const std::size_t room = std::min(Room(), buffer.size());
+    const std::size_t room = std::min(WritableBytes(), buffer.size());
     if (room == 0) {
       from.Watch(home_.epoll(), 0, &home_);
       return;

@@ -68,7 +68,7 @@ class Channel {
   void PumpIn();
   void PumpAnswer();
   void PumpOut(Descriptor& from, bool is_stderr);
-  std::size_t Room() const;  // bytes that the client takes now
+  std::size_t WritableBytes() const;  // bytes that the client takes now
   void SendEnding(const Ending& ending);
   void Signal(std::string_view name);
 

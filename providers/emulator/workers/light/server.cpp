@@ -56,10 +56,10 @@ BindPointer MakeBind(const HostKey& key) {
 class Lane {
  public:
   // Takes over the two descriptors.
-  Lane(int epoll, int bell, Nursery& nursery)
-      : nursery_(nursery), epoll_(epoll), bell_(bell), reserve_(OpenReserve()) {
-    bell_.Watch(epoll_.get(), EPOLLIN, &mailbox_);
-    watchers_[mailbox_.number()] = &mailbox_;
+  Lane(int epoll, int bell, ProcessSpawner& spawner)
+      : spawner_(spawner), epoll_(epoll), bell_(bell), reserve_(OpenReserve()) {
+    bell_.Watch(epoll_.get(), EPOLLIN, &wakeup_watcher_);
+    watchers_[wakeup_watcher_.number()] = &wakeup_watcher_;
     thread_ = std::thread([this] { Run(); });
   }
   ~Lane() {
@@ -73,7 +73,7 @@ class Lane {
   void Post(std::function<void()> work) {
     {
       const std::lock_guard lock(mutex_);
-      letters_.push_back(std::move(work));
+      posted_.push_back(std::move(work));
     }
     const std::uint64_t one = 1;
     static_cast<void>(::write(bell_.get(), &one, sizeof one) == sizeof one);
@@ -95,9 +95,9 @@ class Lane {
   }
 
  private:
-  class Mailbox final : public Watcher {
+  class WakeupWatcher final : public Watcher {
    public:
-    explicit Mailbox(Lane& lane) : lane_(lane) {}
+    explicit WakeupWatcher(Lane& lane) : lane_(lane) {}
     void Ready() override { lane_.ReadMail(); }
 
    private:
@@ -147,12 +147,12 @@ class Lane {
     static_cast<void>(::read(bell_.get(), &count, sizeof count) == sizeof count);
   }
   void Deliver() {
-    std::vector<std::function<void()>> letters;
+    std::vector<std::function<void()>> posted;
     {
       const std::lock_guard lock(mutex_);
-      letters.swap(letters_);
+      posted.swap(posted_);
     }
-    for (const auto& letter : letters) letter();
+    for (const auto& work : posted) work();
   }
 
   void MarkDirty(Listener& listener, Session& session) { dirty_[&session] = &listener; }
@@ -191,7 +191,7 @@ class Lane {
       return;
     }
     auto session =
-        Session::Accept(listener.bind.get(), socket, listener.host, nursery_, epoll_.get(),
+        Session::Accept(listener.bind.get(), socket, listener.host, spawner_, epoll_.get(),
                         [this, where = &listener](Session& ready) { MarkDirty(*where, ready); });
     if (session == nullptr) return;
     Session* const key = session.get();
@@ -199,7 +199,7 @@ class Lane {
     listener.sessions.emplace(key, std::move(session));
   }
 
-  // Out of descriptors: the guest is sent off, or epoll would call for it for ever.
+  // Out of descriptors: the client is sent off, or epoll would call for it for ever.
   void TurnAway(Listener& listener) {
     if (reserve_ >= 0) ::close(reserve_);
     const int socket = ::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC);
@@ -220,13 +220,13 @@ class Lane {
     }
   }
 
-  Nursery& nursery_;
+  ProcessSpawner& spawner_;
   Descriptor epoll_;
-  Mailbox mailbox_{*this};
+  WakeupWatcher wakeup_watcher_{*this};
   Descriptor bell_;
   int reserve_;
   std::mutex mutex_;
-  std::vector<std::function<void()>> letters_;
+  std::vector<std::function<void()>> posted_;
   // The thread's own.
   std::unordered_map<LightServer::Id, std::unique_ptr<Listener>> listeners_;
   std::unordered_map<std::uint64_t, Watcher*> watchers_;  // by number
@@ -238,7 +238,7 @@ class Lane {
 
 class Server final : public LightServer {
  public:
-  explicit Server(Nursery& nursery) : nursery_(nursery) {}
+  explicit Server(ProcessSpawner& spawner) : spawner_(spawner) {}
 
   Result<void> AddLanes(int threads) {
     for (int i = 0; i < threads; ++i) {
@@ -249,7 +249,7 @@ class Server final : public LightServer {
                          fmt::format("the SSH server has no descriptors: {}",
                                      std::generic_category().message(errno)));
       }
-      lanes_.push_back(std::make_unique<Lane>(epoll.Release(), bell.Release(), nursery_));
+      lanes_.push_back(std::make_unique<Lane>(epoll.Release(), bell.Release(), spawner_));
     }
     return {};
   }
@@ -282,15 +282,15 @@ class Server final : public LightServer {
  private:
   Lane& LaneOf(Id id) { return *lanes_[static_cast<std::size_t>(id) % lanes_.size()]; }
 
-  Nursery& nursery_;
+  ProcessSpawner& spawner_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<Id> next_{0};
 };
 
 }  // namespace
 
-Result<std::unique_ptr<LightServer>> LightServer::Start(int threads, Nursery& nursery) {
-  auto server = std::make_unique<Server>(nursery);
+Result<std::unique_ptr<LightServer>> LightServer::Start(int threads, ProcessSpawner& spawner) {
+  auto server = std::make_unique<Server>(spawner);
   if (Result<void> done = server->AddLanes(threads); !done) return done.error();
   return std::unique_ptr<LightServer>(std::move(server));
 }

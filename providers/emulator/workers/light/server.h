@@ -50,8 +50,8 @@ class LightServer {
   };
   using Id = int;
 
-  // Lent: `nursery` starts the commands. kUnavailable: no descriptor can be had.
-  static Result<std::unique_ptr<LightServer>> Start(int threads, Nursery& nursery);
+  // Lent: `spawner` starts the commands. kUnavailable: no descriptor can be had.
+  static Result<std::unique_ptr<LightServer>> Start(int threads, ProcessSpawner& spawner);
   virtual ~LightServer() = default;
 
   virtual std::vector<Id> Open(std::vector<Door> doors) = 0;

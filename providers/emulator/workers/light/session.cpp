@@ -60,7 +60,7 @@ int Connect(std::string name, int port) {
 }  // namespace
 
 std::unique_ptr<Session> Session::Accept(ssh_bind bind, int socket, std::shared_ptr<Host> host,
-                                         Nursery& nursery, int epoll,
+                                         ProcessSpawner& spawner, int epoll,
                                          std::function<void(Session&)> ready) {
   ssh_session session = ssh_new();
   if (session == nullptr) {
@@ -72,16 +72,16 @@ std::unique_ptr<Session> Session::Accept(ssh_bind bind, int socket, std::shared_
     return nullptr;
   }
   std::unique_ptr<Session> made(
-      new Session(session, socket, std::move(host), nursery, epoll, std::move(ready)));
+      new Session(session, socket, std::move(host), spawner, epoll, std::move(ready)));
   return made;
 }
 
-Session::Session(ssh_session session, int socket, std::shared_ptr<Host> host, Nursery& nursery,
-                 int epoll, std::function<void(Session&)> ready)
+Session::Session(ssh_session session, int socket, std::shared_ptr<Host> host,
+                 ProcessSpawner& spawner, int epoll, std::function<void(Session&)> ready)
     : session_(session),
       socket_(socket),
       host_(std::move(host)),
-      nursery_(nursery),
+      spawner_(spawner),
       epoll_(epoll),
       ready_(std::move(ready)) {
   const int on = 1;
@@ -182,7 +182,7 @@ int Session::Forward(ssh_message message) {
 
 Result<int> Session::supervisor() {
   if (!supervisor_.open()) {
-    Result<int> made = nursery_.NewSupervisor();
+    Result<int> made = spawner_.NewSupervisor();
     if (!made) return made;
     supervisor_ = Descriptor(*made);
     supervisor_.Watch(epoll_, EPOLLIN, this);

@@ -27,7 +27,7 @@ class Session final : public ChannelHome {
   // Takes over the socket. `ready` is called when a descriptor is ready; it must lead to a Turn.
   // nullptr: libssh has no memory for it.
   static std::unique_ptr<Session> Accept(ssh_bind bind, int socket, std::shared_ptr<Host> host,
-                                         Nursery& nursery, int epoll,
+                                         ProcessSpawner& spawner, int epoll,
                                          std::function<void(Session&)> ready);
   ~Session() override;
   Session(const Session&) = delete;
@@ -49,8 +49,8 @@ class Session final : public ChannelHome {
   Result<int> supervisor() override;
 
  private:
-  Session(ssh_session session, int socket, std::shared_ptr<Host> host, Nursery& nursery, int epoll,
-          std::function<void(Session&)> ready);
+  Session(ssh_session session, int socket, std::shared_ptr<Host> host, ProcessSpawner& spawner,
+          int epoll, std::function<void(Session&)> ready);
   void Listen();
   int Authenticate(const char* user, ssh_key key, char state);
   ssh_channel OpenChannel();
@@ -63,7 +63,7 @@ class Session final : public ChannelHome {
   ssh_event event_ = nullptr;
   const int socket_;  // libssh's
   std::shared_ptr<Host> host_;
-  Nursery& nursery_;
+  ProcessSpawner& spawner_;
   const int epoll_;
   std::function<void(Session&)> ready_;
   const Clock::time_point born_ = Clock::now();

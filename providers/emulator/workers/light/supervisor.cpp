@@ -72,7 +72,7 @@ int Send(int socket, const void* bytes, std::size_t size, const int* files, std:
   }
 }
 
-// ---- The nursery and the supervisors. They are forked from a program with threads and never
+// ---- The spawner and the supervisors. They are forked from a program with threads and never
 // become another one, so they keep to system calls and memory that was there before.
 
 struct Received {
@@ -322,7 +322,7 @@ void KillMarked(const std::string& mark) {
   }
 }
 
-Result<std::unique_ptr<Nursery>> Nursery::Start(const std::string& mark) {
+Result<std::unique_ptr<ProcessSpawner>> ProcessSpawner::Start(const std::string& mark) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return SystemError("cannot make a socket", errno);
@@ -335,16 +335,16 @@ Result<std::unique_ptr<Nursery>> Nursery::Start(const std::string& mark) {
     ::close(ends[0]);
     return SystemError("cannot start a process", problem);
   }
-  return std::unique_ptr<Nursery>(new Nursery(ends[0], pid));
+  return std::unique_ptr<ProcessSpawner>(new ProcessSpawner(ends[0], pid));
 }
 
-Nursery::~Nursery() {
+ProcessSpawner::~ProcessSpawner() {
   ::close(socket_);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-Result<int> Nursery::NewSupervisor() {
+Result<int> ProcessSpawner::NewSupervisor() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return SystemError("cannot make a socket", errno);
@@ -360,7 +360,7 @@ Result<int> Nursery::NewSupervisor() {
   return SystemError("cannot start a process for the connection", problem);
 }
 
-Result<void> Nursery::RunAlone(const Command& command) {
+Result<void> ProcessSpawner::RunAlone(const Command& command) {
   Result<int> supervisor = NewSupervisor();
   if (!supervisor) return supervisor.error();
   // A supervisor does what it was told before it sees that nobody is there any more.

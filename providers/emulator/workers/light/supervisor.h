@@ -2,8 +2,8 @@
 // the parent of all its commands, as sshd's own process for a connection is. What a command can see
 // of its relatives ($PPID, its siblings, its process group) is therefore what it would see there.
 //
-// Supervisors are forked by a nursery, a process that is forked itself while this program is small,
-// and starts no program. When this program ends, killed or not, the nursery ends all processes that
+// Supervisors are forked by a spawner, a process that is forked itself while this program is small,
+// and starts no program. When this program ends, killed or not, the spawner ends all processes that
 // carry the mark in their environment. Commands outlive their connection, as with sshd.
 //
 // Knows no SSH. NewSupervisor is thread safe; a supervisor's descriptor belongs to one thread.
@@ -38,14 +38,14 @@ struct Ending {
   int signal = 0;  // not 0: it was ended by this signal
 };
 
-class Nursery {
+class ProcessSpawner {
  public:
   // `mark` is the beginning of an environment variable's text, e.g. "FOLDER=/tmp/x/". Best called
   // before other threads and large memory are there, since it forks.
-  static Result<std::unique_ptr<Nursery>> Start(const std::string& mark);
-  ~Nursery();  // ends all marked processes, and waits for that
-  Nursery(const Nursery&) = delete;
-  Nursery& operator=(const Nursery&) = delete;
+  static Result<std::unique_ptr<ProcessSpawner>> Start(const std::string& mark);
+  ~ProcessSpawner();  // ends all marked processes, and waits for that
+  ProcessSpawner(const ProcessSpawner&) = delete;
+  ProcessSpawner& operator=(const ProcessSpawner&) = delete;
 
   // Runs a command that nobody waits for. The caller keeps its descriptors.
   Result<void> RunAlone(const Command& command);
@@ -54,7 +54,7 @@ class Nursery {
   Result<int> NewSupervisor();
 
  private:
-  Nursery(int socket, pid_t pid) : socket_(socket), pid_(pid) {}
+  ProcessSpawner(int socket, pid_t pid) : socket_(socket), pid_(pid) {}
 
   std::mutex mutex_;
   const int socket_;

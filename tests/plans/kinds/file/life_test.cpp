@@ -21,7 +21,7 @@
 #include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 #include "state/state_json.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/kinds.h"
 
 namespace podctl {
@@ -29,8 +29,8 @@ namespace {
 
 using testing::Actions;
 using testing::ChangeOf;
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -42,7 +42,7 @@ class FileTest : public ::testing::Test {
  protected:
   // `entries`: the text below `files:`, indented by two.
   void Files(const std::string& entries, const std::string& pods = "") {
-    desk_.SpecText(
+    harness_.SpecText(
         "project: p\nzone: europe-west4-a\nvariables:\n  token: {sensitive: true, "
         "default: s3cret}\npods:" +
         (pods.empty() ? " {}\n" : "\n" + pods) + "files:\n" + entries);
@@ -53,12 +53,12 @@ class FileTest : public ::testing::Test {
     return "  " + name + ": {path: " + path + ", content: \"" + content + "\"}\n";
   }
   std::string Text(const std::string& path = kPath) {
-    return desk_.files.FileText(path).value_or("(none)");
+    return harness_.files.FileText(path).value_or("(none)");
   }
   // What a plan says against itself.
   std::string Refusal() {
     std::string text;
-    const Diagnostics diagnostics = desk_.TryPlan();
+    const Diagnostics diagnostics = harness_.TryPlan();
     for (const Diagnostic& diagnostic : diagnostics.items()) text += diagnostic.summary + "\n";
     return text;
   }
@@ -67,39 +67,39 @@ class FileTest : public ::testing::Test {
     return result.failures.empty() ? Error{} : result.failures.front().error;
   }
   bool IsRemembered(const std::string& address) {
-    return desk_.Stored().records.contains(Addr(address));
+    return harness_.Stored().records.contains(Addr(address));
   }
 
-  Desk desk_;
+  Harness harness_;
 };
 
 TEST_F(FileTest, IsWrittenWithWhatItRefersTo) {
   Files(Entry("hosts", "${pod.research.networkEndpoints[0].ipAddress} tpu\\n"),
-        Desk::Pod("research"));
-  const Plan plan = desk_.MakePlan();
+        Harness::Pod("research"));
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("create pod.research", "create file.hosts"));
   EXPECT_THAT(testing::Lines(ChangeOf(plan, "file.hosts").attributes),
               ElementsAre("content: (none) -> (unknown)", "mode: (none) -> 0644",
                           "path: (none) -> /project/hosts"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   const std::string address =
-      desk_.Node("research")["networkEndpoints"].AsList().front()["ipAddress"].AsString();
+      harness_.Node("research")["networkEndpoints"].AsList().front()["ipAddress"].AsString();
   ASSERT_FALSE(address.empty());
   EXPECT_EQ(Text(), address + " tpu\n");
-  EXPECT_EQ(desk_.files.FileMode(kPath), 0644U);
+  EXPECT_EQ(harness_.files.FileMode(kPath), 0644U);
 }
 
 TEST_F(FileTest, FollowsWhatTheSameApplyChanges) {
   const auto spec = [&](const std::string& team) {
     Files(Entry("hosts", "${pod.a.labels.team}\\n"),
-          Desk::Pod("a", "    labels: {team: " + team + "}\n"));
+          Harness::Pod("a", "    labels: {team: " + team + "}\n"));
   };
   spec("red");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   spec("blue");
-  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "file.hosts").attributes),
+  EXPECT_THAT(testing::Lines(ChangeOf(harness_.MakePlan(), "file.hosts").attributes),
               ElementsAre("content: red\n -> blue\n"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "blue\n");
 }
 
@@ -110,158 +110,159 @@ TEST_F(FileTest, MovesOverBeforeTheOldNodeGoes) {
               ", runtimeVersion: tpu-vm-tf-2.11.0-pod, lifecycle: {createBeforeDestroy: true}}\n");
   };
   spec("v3-32");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   spec("v3-64");
-  desk_.ApplyAll();
-  EXPECT_LT(desk_.events.At("done file.hosts"), desk_.events.At("start pod.a (deposed a)"));
+  harness_.ApplyAll();
+  EXPECT_LT(harness_.events.At("done file.hosts"), harness_.events.At("start pod.a (deposed a)"));
 }
 
 TEST_F(FileTest, IsRemovedBeforeWhatItTellsOf) {
-  Files(Entry("hosts", "${pod.a.networkEndpoints[0].ipAddress}\n"), Desk::Pod("a"));
-  desk_.ApplyAll();
+  Files(Entry("hosts", "${pod.a.networkEndpoints[0].ipAddress}\n"), Harness::Pod("a"));
+  harness_.ApplyAll();
   // Also where the spec is not there any more.
-  EXPECT_TRUE(desk_.Destroy().ok());
-  EXPECT_LT(desk_.events.At("done file.hosts"), desk_.events.At("start pod.a"));
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_LT(harness_.events.At("done file.hosts"), harness_.events.At("start pod.a"));
 }
 
 TEST_F(FileTest, RemembersWhatItRefersToWhenItsTextStays) {
   const auto depends_on = [&] {
-    return RecordsOf<FileRecord>(desk_.Stored()).at(Addr("file.hosts")).depends_on;
+    return RecordsOf<FileRecord>(harness_.Stored()).at(Addr("file.hosts")).depends_on;
   };
-  const std::string pod = Desk::Pod("a", "    labels: {team: red}\n");
+  const std::string pod = Harness::Pod("a", "    labels: {team: red}\n");
   Files(Entry("hosts", "red"), pod);  // or by a podctl that did not remember it
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_THAT(depends_on(), IsEmpty());
   Files(Entry("hosts", "${pod.a.labels.team}"), pod);
-  EXPECT_TRUE(desk_.MakePlan().Empty());
-  desk_.ApplyAll();
+  EXPECT_TRUE(harness_.MakePlan().Empty());
+  harness_.ApplyAll();
   EXPECT_THAT(depends_on(), ElementsAre("pod.a"));
   Files(Entry("hosts", "red"), pod);
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_THAT(depends_on(), IsEmpty());
 }
 
 TEST_F(FileTest, AReferenceThatLeadsNowhereIsToldBeforeAnythingIsDone) {
-  Files(Entry("hosts", "x\\n"), Desk::Pod("a"));
-  desk_.ApplyAll();
-  Files(Entry("hosts", "${pod.a.networkEndpoints[9].ipAddress}\\n"), Desk::Pod("a"));
+  Files(Entry("hosts", "x\\n"), Harness::Pod("a"));
+  harness_.ApplyAll();
+  Files(Entry("hosts", "${pod.a.networkEndpoints[9].ipAddress}\\n"), Harness::Pod("a"));
   EXPECT_THAT(Refusal(), HasSubstr("file.hosts refers to `${pod.a.networkEndpoints[9].ipAddress}`, "
                                    "which is not there"));
 }
 
 TEST_F(FileTest, InAnotherCheckoutItIsWrittenThere) {
   Hosts("one\\n");
-  desk_.ApplyAll();
-  State state = desk_.Stored();
+  harness_.ApplyAll();
+  State state = harness_.Stored();
   FileRecord& record = EditableRecordsOf<FileRecord>(state)[Addr("file.hosts")];
   record.current.locator = "/elsewhere/hosts";
-  desk_.files.SetFile("/project/podctl.state.json", StateToJson(state));
-  EXPECT_TRUE(desk_.MakePlan().Empty());
-  EXPECT_THAT(desk_.MakePlan().drift, IsEmpty());
-  ASSERT_TRUE(desk_.files.Remove(kPath));
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create file.hosts"));
-  EXPECT_THAT(desk_.MakePlan().drift, IsEmpty());
-  desk_.files.SetFile("/elsewhere/hosts", "theirs\n");
-  desk_.ApplyAll();
+  harness_.files.SetFile("/project/podctl.state.json", StateToJson(state));
+  EXPECT_TRUE(harness_.MakePlan().Empty());
+  EXPECT_THAT(harness_.MakePlan().drift, IsEmpty());
+  ASSERT_TRUE(harness_.files.Remove(kPath));
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("create file.hosts"));
+  EXPECT_THAT(harness_.MakePlan().drift, IsEmpty());
+  harness_.files.SetFile("/elsewhere/hosts", "theirs\n");
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "one\n");
   EXPECT_EQ(Text("/elsewhere/hosts"), "theirs\n");
-  EXPECT_EQ(RecordsOf<FileRecord>(desk_.Stored()).at(Addr("file.hosts")).current.locator, kPath);
+  EXPECT_EQ(RecordsOf<FileRecord>(harness_.Stored()).at(Addr("file.hosts")).current.locator, kPath);
 }
 
 TEST_F(FileTest, RefersToATrainingJobAsSoonAsThatHasAnId) {
   const std::string content = "${trainingJob.mnist.id} ${trainingJob.mnist.region}\\n";
-  desk_.SpecText("project: p\ntrainingJobs:\n  mnist: {tpuSpec: 8xV3, image: i}\nfiles:\n" +
-                 Entry("job", content, "job"));
-  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "file.job").attributes),
+  harness_.SpecText("project: p\ntrainingJobs:\n  mnist: {tpuSpec: 8xV3, image: i}\nfiles:\n" +
+                    Entry("job", content, "job"));
+  EXPECT_THAT(testing::Lines(ChangeOf(harness_.MakePlan(), "file.job").attributes),
               ::testing::Contains("content: (none) -> (unknown)"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text("/project/job"), "projects/p/locations/us-central1/customJobs/101 us-central1\n");
-  EXPECT_LT(desk_.events.At("done trainingJob.mnist"), desk_.events.At("start file.job"));
+  EXPECT_LT(harness_.events.At("done trainingJob.mnist"), harness_.events.At("start file.job"));
 }
 
 TEST_F(FileTest, ChangedByHandIsDriftAndIsPutBack) {
   Hosts("one\\n");
-  desk_.ApplyAll();
-  desk_.files.SetFile(kPath, "other\n", 0644);
-  const Plan plan = desk_.MakePlan();
+  harness_.ApplyAll();
+  harness_.files.SetFile(kPath, "other\n", 0644);
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("update file.hosts"));
   ASSERT_THAT(plan.drift, SizeIs(1));
   EXPECT_EQ(plan.drift.front().sentence, "has another content than podctl wrote");
   EXPECT_THAT(testing::Lines(ChangeOf(plan, "file.hosts").attributes),
               ElementsAre("content: other\n -> one\n"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "one\n");
 
-  desk_.files.SetFile(kPath, "one\n", 0600);
-  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "file.hosts").attributes),
+  harness_.files.SetFile(kPath, "one\n", 0600);
+  EXPECT_THAT(testing::Lines(ChangeOf(harness_.MakePlan(), "file.hosts").attributes),
               ElementsAre("mode: 0600 -> 0644"));
-  desk_.ApplyAll();
-  EXPECT_EQ(desk_.files.FileMode(kPath), 0644U);
+  harness_.ApplyAll();
+  EXPECT_EQ(harness_.files.FileMode(kPath), 0644U);
 }
 
 TEST_F(FileTest, RemovedByHandIsWrittenAgain) {
   Hosts("one\\n");
-  desk_.ApplyAll();
-  ASSERT_TRUE(desk_.files.Remove(kPath));
-  const Plan plan = desk_.MakePlan();
+  harness_.ApplyAll();
+  ASSERT_TRUE(harness_.files.Remove(kPath));
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("create file.hosts"));
   ASSERT_THAT(plan.drift, SizeIs(1));
   EXPECT_EQ(plan.drift.front().sentence, "is gone");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "one\n");
 }
 
 TEST_F(FileTest, SomebodyElsesFileIsLeftAlone) {
-  desk_.files.SetFile(kPath, "mine\n");
+  harness_.files.SetFile(kPath, "mine\n");
   Hosts("one\\n");
   EXPECT_THAT(Refusal(), HasSubstr("/project/hosts is there already, and podctl did not write it"));
-  desk_.files.SetFile(kPath, "one\n", 0644);  // what was to be written is nobody's loss
-  desk_.ApplyAll();
+  harness_.files.SetFile(kPath, "one\n", 0644);  // what was to be written is nobody's loss
+  harness_.ApplyAll();
   // Made between the plan and its apply.
   Files(Entry("hosts", "one\\n") + Entry("other", "two\\n", "other"));
-  desk_.events.on_line = [&](const std::string& line) {
-    if (line == "start file.other") desk_.files.SetFile("/project/other", "mine\n");
+  harness_.events.on_line = [&](const std::string& line) {
+    if (line == "start file.other") harness_.files.SetFile("/project/other", "mine\n");
   };
-  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("podctl did not write it"));
+  EXPECT_THAT(OnlyFailure(harness_.Apply()).message, HasSubstr("podctl did not write it"));
   EXPECT_EQ(Text("/project/other"), "mine\n");
   EXPECT_FALSE(IsRemembered("file.other"));
 }
 
 TEST_F(FileTest, AnEditBetweenPlanAndApplyIsNotWrittenOver) {
   Hosts("one\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Hosts("two\\n");
-  desk_.events.on_line = [&](const std::string& line) {
-    if (line == "start file.hosts") desk_.files.SetFile(kPath, "mine\n", 0644);
+  harness_.events.on_line = [&](const std::string& line) {
+    if (line == "start file.hosts") harness_.files.SetFile(kPath, "mine\n", 0644);
   };
-  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("was changed after the plan was made"));
-  desk_.events.on_line = nullptr;
+  EXPECT_THAT(OnlyFailure(harness_.Apply()).message,
+              HasSubstr("was changed after the plan was made"));
+  harness_.events.on_line = nullptr;
   EXPECT_EQ(Text(), "mine\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "two\n");
 }
 
 TEST_F(FileTest, NothingIsWrittenThroughALink) {
-  desk_.files.SetFile("/home/alice/.bashrc", "mine\n");
-  desk_.files.SetLink(kPath, "/home/alice/.bashrc");
+  harness_.files.SetFile("/home/alice/.bashrc", "mine\n");
+  harness_.files.SetLink(kPath, "/home/alice/.bashrc");
   Hosts("one\\n");
   EXPECT_THAT(Refusal(), HasSubstr("/project/hosts is no file"));
-  ASSERT_TRUE(desk_.files.Remove(kPath));
+  ASSERT_TRUE(harness_.files.Remove(kPath));
 
-  desk_.files.SetLink("/project/out", "/home/alice");
+  harness_.files.SetLink("/project/out", "/home/alice");
   Files(Entry("hosts", "one\\n", "out/hosts"));
   EXPECT_THAT(Refusal(), HasSubstr("/project/out/hosts is no file"));
-  ASSERT_TRUE(desk_.files.Remove("/project/out"));
-  desk_.events.on_line = [&](const std::string& line) {
-    if (line == "start file.hosts") desk_.files.SetLink("/project/out", "/home/alice");
+  ASSERT_TRUE(harness_.files.Remove("/project/out"));
+  harness_.events.on_line = [&](const std::string& line) {
+    if (line == "start file.hosts") harness_.files.SetLink("/project/out", "/home/alice");
   };
-  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("/project/out is a symbolic link"));
-  desk_.events.on_line = nullptr;
+  EXPECT_THAT(OnlyFailure(harness_.Apply()).message, HasSubstr("/project/out is a symbolic link"));
+  harness_.events.on_line = nullptr;
   EXPECT_EQ(Text("/home/alice/hosts"), "(none)");
   EXPECT_EQ(Text("/home/alice/.bashrc"), "mine\n");
   // The way of an absolute path is the user's own.
   Files(Entry("hosts", "one\\n", "/project/out/hosts"));
-  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_TRUE(harness_.Apply().ok());
 }
 
 // Somebody exchanges a folder on the way for a link, again and again.
@@ -306,11 +307,11 @@ TEST(FileRaceTest, NoMomentIsShortEnough) {
 // A line of its own in a known_hosts or an ssh_config.
 TEST_F(FileTest, WhatOthersWroteBeginsNoLineOfItsOwn) {
   const auto pod = [](const std::string& description) {
-    return Desk::Pod("a", "    description: \"" + description + "\"\n");
+    return Harness::Pod("a", "    description: \"" + description + "\"\n");
   };
   const std::string entry = Entry("hosts", "# ${pod.a.description}\\n");
   Files(entry, pod("x\\n ProxyCommand y"));
-  EXPECT_EQ(OnlyFailure(desk_.Apply()).message,
+  EXPECT_EQ(OnlyFailure(harness_.Apply()).message,
             "it refers to `${pod.a.description}`, which holds the control character \\x0a (at byte "
             "1)");
   for (const std::string odd : {"\\e[31m", "a\\tb", "\\u202e", "\\u0085"}) {
@@ -321,12 +322,12 @@ TEST_F(FileTest, WhatOthersWroteBeginsNoLineOfItsOwn) {
   }
   EXPECT_EQ(Text(), "(none)");
   Files(entry, pod("plain – text"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "# plain – text\n");
   // Nor does what the service calls an address.
   Files(Entry("hosts", "${pod.a.networkEndpoints[1].accessConfig.externalIp}"),
         pod("plain – text"));
-  desk_.Edit("a", [](Value& node) {
+  harness_.Edit("a", [](Value& node) {
     Value::List endpoints = node["networkEndpoints"].AsList();
     endpoints[1].SetPath("accessConfig.externalIp", "-oProxyCommand=x");
     node.Set("networkEndpoints", Value(std::move(endpoints)));
@@ -336,45 +337,45 @@ TEST_F(FileTest, WhatOthersWroteBeginsNoLineOfItsOwn) {
 
 TEST_F(FileTest, GoesWithItsEntryUnlessSomethingElseIsThere) {
   Hosts("one\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Files("  other: {path: other, content: x}\n");
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create file.other", "delete file.hosts"));
-  desk_.ApplyAll();
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("create file.other", "delete file.hosts"));
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "(none)");
   EXPECT_FALSE(IsRemembered("file.hosts"));
 
-  ASSERT_TRUE(desk_.files.Remove("/project/other"));
-  desk_.files.SetFile("/home/alice/x", "mine\n");
-  desk_.files.SetLink("/project/other", "/home/alice/x");
-  EXPECT_TRUE(desk_.Destroy().ok());
+  ASSERT_TRUE(harness_.files.Remove("/project/other"));
+  harness_.files.SetFile("/home/alice/x", "mine\n");
+  harness_.files.SetLink("/project/other", "/home/alice/x");
+  EXPECT_TRUE(harness_.Destroy().ok());
   EXPECT_EQ(Text("/home/alice/x"), "mine\n");
-  EXPECT_THAT(desk_.Stored().records, IsEmpty());
+  EXPECT_THAT(harness_.Stored().records, IsEmpty());
 }
 
 // Who may write to the repository leads a folder away, to where somebody else's file lies.
 TEST_F(FileTest, NothingIsReadOrRemovedThroughALink) {
   Files(Entry("hosts", "one\\n", "out/hosts"));
-  desk_.ApplyAll();
-  ASSERT_TRUE(desk_.files.Remove("/project/out/hosts"));
-  desk_.files.SetFile("/home/alice/hosts", "one\n", 0644);
-  desk_.files.SetLink("/project/out", "/home/alice");
+  harness_.ApplyAll();
+  ASSERT_TRUE(harness_.files.Remove("/project/out/hosts"));
+  harness_.files.SetFile("/home/alice/hosts", "one\n", 0644);
+  harness_.files.SetLink("/project/out", "/home/alice");
   Files("  other: {path: other, content: x}\n");
-  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_TRUE(harness_.Apply().ok());
   EXPECT_EQ(Text("/home/alice/hosts"), "one\n");
   EXPECT_FALSE(IsRemembered("file.hosts"));
 }
 
 TEST_F(FileTest, WhatWasEditedByHandStaysWhenItsEntryGoes) {
   Files(Entry("a", "one\\n", "a") + Entry("b", "one\\n", "b"));
-  desk_.ApplyAll();
-  desk_.files.SetFile("/project/a", "mine\n", 0644);
-  desk_.files.SetFile("/project/b", "mine\n", 0644);
+  harness_.ApplyAll();
+  harness_.files.SetFile("/project/a", "mine\n", 0644);
+  harness_.files.SetFile("/project/b", "mine\n", 0644);
   Files(Entry("b", "two\\n", "c"));
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(plan.drift, SizeIs(2));
   EXPECT_EQ(WordsOf(ChangeOf(plan, "file.a")).headline,
             "is not as podctl wrote it: it stays, and will be forgotten");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text("/project/a"), "mine\n");
   EXPECT_EQ(Text("/project/b"), "mine\n");
   EXPECT_EQ(Text("/project/c"), "two\n");
@@ -383,26 +384,26 @@ TEST_F(FileTest, WhatWasEditedByHandStaysWhenItsEntryGoes) {
 // A state that was tampered with names a file that podctl never wrote.
 TEST_F(FileTest, OnlyWhatHasItsDigestIsRemoved) {
   Hosts("one\\n");
-  desk_.ApplyAll();
-  desk_.files.SetFile("/etc/hosts", "root\n");
-  State state = desk_.Stored();
+  harness_.ApplyAll();
+  harness_.files.SetFile("/etc/hosts", "root\n");
+  State state = harness_.Stored();
   EditableRecordsOf<FileRecord>(state)[Addr("file.hosts")].current.locator = "/etc/hosts";
-  desk_.files.SetFile("/project/podctl.state.json", StateToJson(state));
-  EXPECT_TRUE(desk_.Destroy().ok());
+  harness_.files.SetFile("/project/podctl.state.json", StateToJson(state));
+  EXPECT_TRUE(harness_.Destroy().ok());
   EXPECT_EQ(Text("/etc/hosts"), "root\n");
 }
 
 TEST_F(FileTest, AFileThatCannotBeReadConcernsNoOther) {
   Files(Entry("a", "one\\n", "a") + Entry("b", "one\\n", "b"));
-  desk_.ApplyAll();
-  desk_.files.SetFile("/project/a", std::string(17 << 20, 'x'));
+  harness_.ApplyAll();
+  harness_.files.SetFile("/project/a", std::string(17 << 20, 'x'));
   Files(Entry("a", "one\\n", "a") + Entry("b", "two\\n", "b"));
   EXPECT_THAT(Refusal(), HasSubstr("/project/a cannot be read"));
-  desk_.plan_options.targets = {"file.b"};
-  EXPECT_TRUE(desk_.Apply().ok());
+  harness_.plan_options.targets = {"file.b"};
+  EXPECT_TRUE(harness_.Apply().ok());
   EXPECT_EQ(Text("/project/b"), "two\n");
-  desk_.plan_options.targets = {};
-  EXPECT_TRUE(desk_.Destroy().ok());
+  harness_.plan_options.targets = {};
+  EXPECT_TRUE(harness_.Destroy().ok());
   EXPECT_THAT(Text("/project/a"), SizeIs(17 << 20));
 }
 
@@ -423,15 +424,15 @@ TEST_F(FileTest, PathsAreTakenOverSwappedAndRotated) {
       {{"1", "B\n"}, {"2", "A\n"}, {"3", "B\n"}},
   };
   for (int parallelism : {0, 1, 10}) {
-    Desk desk;
-    desk.options.parallelism = parallelism;
+    Harness harness;
+    harness.options.parallelism = parallelism;
     for (std::size_t i = 0; i < specs.size(); ++i) {
       SCOPED_TRACE(::testing::Message() << "parallelism " << parallelism << ", spec " << i);
-      desk.SpecText("project: p\npods: {}\nfiles:\n" + specs[i]);
-      desk.ApplyAll();
+      harness.SpecText("project: p\npods: {}\nfiles:\n" + specs[i]);
+      harness.ApplyAll();
       for (const std::string path : {"1", "2", "3"}) {
         const auto want = expected[i].find(path);
-        EXPECT_EQ(desk.files.FileText("/project/" + path).value_or("(none)"),
+        EXPECT_EQ(harness.files.FileText("/project/" + path).value_or("(none)"),
                   want == expected[i].end() ? "(none)" : want->second)
             << path;
       }
@@ -441,9 +442,9 @@ TEST_F(FileTest, PathsAreTakenOverSwappedAndRotated) {
 
 TEST_F(FileTest, AnotherNameForTheSameFileKeepsIt) {
   Hosts("one\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Files(Entry("renamed", "two\\n"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "two\n");
   EXPECT_FALSE(IsRemembered("file.hosts"));
   EXPECT_TRUE(IsRemembered("file.renamed"));
@@ -451,68 +452,69 @@ TEST_F(FileTest, AnotherNameForTheSameFileKeepsIt) {
 
 TEST_F(FileTest, AnotherPathTakesTheOldFileAway) {
   Hosts("one\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Files(Entry("hosts", "one\\n", "sub/hosts"));
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("replace file.hosts"));
   EXPECT_THAT(testing::Lines(ChangeOf(plan, "file.hosts").attributes),
               ElementsAre("content: (none) -> one\n", "mode: (none) -> 0644",
                           "path: /project/hosts -> /project/sub/hosts"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "(none)");
   EXPECT_EQ(Text("/project/sub/hosts"), "one\n");
 }
 
 TEST_F(FileTest, WhatIsSensitiveIsForTheOwnerAndInNoState) {
   Files("  auth: {path: auth, content: \"t=${var.token}\"}\n");
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   EXPECT_TRUE(ChangeOf(plan, "file.auth").attributes.front().sensitive);
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text("/project/auth"), "t=s3cret");
-  EXPECT_EQ(desk_.files.FileMode("/project/auth"), 0600U);
-  EXPECT_THAT(StateToJson(desk_.Stored()), Not(HasSubstr("s3cret")));
-  desk_.files.SetFile("/project/auth", "t=guess", 0600);
-  const Plan again = desk_.MakePlan();
+  EXPECT_EQ(harness_.files.FileMode("/project/auth"), 0600U);
+  EXPECT_THAT(StateToJson(harness_.Stored()), Not(HasSubstr("s3cret")));
+  harness_.files.SetFile("/project/auth", "t=guess", 0600);
+  const Plan again = harness_.MakePlan();
   EXPECT_THAT(again.drift, SizeIs(1));
   EXPECT_TRUE(ChangeOf(again, "file.auth").attributes.front().sensitive);
 }
 
 TEST_F(FileTest, AFullDiskLeavesWhatWasThere) {
   Hosts("one\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Hosts(std::string(100'000, 'x'));
-  desk_.files.LimitSpace(50'000);
-  EXPECT_EQ(desk_.Apply().failures.size(), 1U);
+  harness_.files.LimitSpace(50'000);
+  EXPECT_EQ(harness_.Apply().failures.size(), 1U);
   EXPECT_EQ(Text(), "one\n");
-  desk_.files.LimitSpace(std::nullopt);
-  desk_.ApplyAll();
+  harness_.files.LimitSpace(std::nullopt);
+  harness_.ApplyAll();
   EXPECT_THAT(Text(), SizeIs(100'000));
-  for (const std::string& path : desk_.files.AllFiles()) {
+  for (const std::string& path : harness_.files.AllFiles()) {
     EXPECT_THAT(path, Not(HasSubstr("podctl-tmp")));
   }
 }
 
 // A known_hosts file of plain ssh is written of what podctl itself checks the workers by.
 TEST_F(FileTest, TellsTheHostKeysOfAPodsWorkers) {
-  Files(Entry("hosts", "worker-1 ${pod.research.sshHostKeys[1]}\\n"), Desk::Pod("research"));
-  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "file.hosts").attributes).front(),
+  Files(Entry("hosts", "worker-1 ${pod.research.sshHostKeys[1]}\\n"), Harness::Pod("research"));
+  EXPECT_THAT(testing::Lines(ChangeOf(harness_.MakePlan(), "file.hosts").attributes).front(),
               "content: (none) -> (unknown)");
-  desk_.ApplyAll();
-  const std::string key = Pods(desk_.Stored()).Get(Addr("pod.research"))->host_keys.at(1).front();
+  harness_.ApplyAll();
+  const std::string key =
+      Pods(harness_.Stored()).Get(Addr("pod.research"))->host_keys.at(1).front();
   EXPECT_THAT(key, HasSubstr("ssh-ed25519 "));
   EXPECT_EQ(Text(), "worker-1 " + key + "\n");
-  EXPECT_TRUE(desk_.MakePlan().Empty());
+  EXPECT_TRUE(harness_.MakePlan().Empty());
   // A patch of the pod leaves them as they are.
   Files(Entry("hosts", "worker-1 ${pod.research.sshHostKeys[1]}\\n"),
-        Desk::Pod("research", "    labels: {team: a}\n"));
-  desk_.ApplyAll();
+        Harness::Pod("research", "    labels: {team: a}\n"));
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "worker-1 " + key + "\n");
 }
 
 TEST_F(FileTest, AHostKeyThatNobodyKnowsIsNotMadeUp) {
-  Files(" {}\n", Desk::Pod("research"));
-  desk_.ApplyAll();
-  Files(Entry("hosts", "${pod.research.sshHostKeys[17]}"), Desk::Pod("research"));
+  Files(" {}\n", Harness::Pod("research"));
+  harness_.ApplyAll();
+  Files(Entry("hosts", "${pod.research.sshHostKeys[17]}"), Harness::Pod("research"));
   EXPECT_EQ(Refusal(),
             "file.hosts refers to `${pod.research.sshHostKeys[17]}`, which is not there\n");
 }
@@ -521,13 +523,13 @@ TEST_F(FileTest, AHostKeyThatNobodyKnowsIsNotMadeUp) {
 TEST_F(FileTest, AUsersFileIsNotTakenForALeftover) {
   const std::string mine = "/project/.hosts.podctl-tmp";
   const std::string guess = mine + "-0123456789abcdef0123456789abcdef";
-  for (const std::string& path : {mine, guess}) desk_.files.SetFile(path, "mine");
+  for (const std::string& path : {mine, guess}) harness_.files.SetFile(path, "mine");
   Hosts("one\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Hosts("two\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   Files(" {}\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text(), "(none)");
   for (const std::string& path : {mine, guess}) EXPECT_EQ(Text(path), "mine") << path;
 }
@@ -535,16 +537,16 @@ TEST_F(FileTest, AUsersFileIsNotTakenForALeftover) {
 // Another state does not know the name; of its own a killed run's is taken away.
 TEST_F(FileTest, ALeftoverIsKnownByTheStatesKey) {
   Hosts("one\\n");
-  desk_.ApplyAll();
-  const std::string key = desk_.Stored().digest_key;
+  harness_.ApplyAll();
+  const std::string key = harness_.Stored().digest_key;
   const std::string nonce = "11111111-1111-4111-8111-111111111111";
   const std::string own = TemporaryOf(kPath, key, nonce);
   const std::string of_older = TemporaryOf(kPath, key, "");
   const std::string other = TemporaryOf(kPath, "another key", nonce);
   EXPECT_NE(own, other);
-  for (const std::string& path : {own, of_older, other}) desk_.files.SetFile(path, "half");
+  for (const std::string& path : {own, of_older, other}) harness_.files.SetFile(path, "half");
   Hosts("two\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Text(own), "(none)");
   EXPECT_EQ(Text(of_older), "(none)");
   EXPECT_EQ(Text(other), "half");
@@ -553,21 +555,21 @@ TEST_F(FileTest, ALeftoverIsKnownByTheStatesKey) {
 // In a shared folder others see the name while a write lasts, and could make a folder of it.
 TEST_F(FileTest, NoNameOfATemporaryFileIsUsedTwice) {
   Hosts("one\\n");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   std::string name;
   for (int call = 1; name.empty() && call < 100; ++call) {
     Hosts("one " + std::to_string(call) + "\\n");
-    desk_.files.Interleave(call, [&] {
-      for (const std::string& path : desk_.files.AllFiles()) {
+    harness_.files.Interleave(call, [&] {
+      for (const std::string& path : harness_.files.AllFiles()) {
         if (path.find(".hosts.podctl-tmp-") != std::string::npos) name = path;
       }
     });
-    EXPECT_TRUE(desk_.Apply().ok());
+    EXPECT_TRUE(harness_.Apply().ok());
   }
   ASSERT_NE(name, "");
-  desk_.files.SetFolder(name);
+  harness_.files.SetFolder(name);
   Hosts("two\\n");
-  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_TRUE(harness_.Apply().ok());
   EXPECT_EQ(Text(), "two\n");
 }
 
@@ -576,31 +578,31 @@ TEST_F(FileTest, AKillAtAnyStepLosesNothing) {
   for (int stage = 0; stage < 5; ++stage) {
     for (int steps = 0; steps < 80; ++steps) {
       SCOPED_TRACE(::testing::Message() << "stage " << stage << ", killed after " << steps);
-      Desk desk;
+      Harness harness;
       const auto spec = [&](const std::string& files) {
-        desk.SpecText("project: p\nzone: europe-west4-a\npods: {}\nfiles:" + files);
+        harness.SpecText("project: p\nzone: europe-west4-a\npods: {}\nfiles:" + files);
       };
       const std::string one = "\n" + Entry("hosts", "one\\n");
       spec(one);
-      if (stage > 0) desk.ApplyAll();
+      if (stage > 0) harness.ApplyAll();
       if (stage == 1) spec("\n" + Entry("hosts", "two\\n"));
       if (stage == 2) spec(" {}\n");
       if (stage == 3) spec("\n" + Entry("hosts", "two\\n", "moved"));
       if (stage == 4) spec("\n" + Entry("renamed", "two\\n"));
-      desk.files.StopAfter(steps);
-      desk.TryApply();
-      const bool stopped = desk.files.Stopped();
-      desk.files.Restart();
-      EXPECT_THAT(desk.MakePlan().drift, IsEmpty()) << "what podctl did itself is no drift";
-      desk.ApplyAll();
-      EXPECT_EQ(desk.files.FileText(kPath).value_or("(none)"), stage == 0 ? "one\n"
-                                                               : stage == 1 || stage == 4
-                                                                   ? "two\n"
-                                                                   : "(none)");
-      EXPECT_EQ(desk.files.FileText("/project/moved").value_or("(none)"),
+      harness.files.StopAfter(steps);
+      harness.TryApply();
+      const bool stopped = harness.files.Stopped();
+      harness.files.Restart();
+      EXPECT_THAT(harness.MakePlan().drift, IsEmpty()) << "what podctl did itself is no drift";
+      harness.ApplyAll();
+      EXPECT_EQ(harness.files.FileText(kPath).value_or("(none)"), stage == 0 ? "one\n"
+                                                                  : stage == 1 || stage == 4
+                                                                      ? "two\n"
+                                                                      : "(none)");
+      EXPECT_EQ(harness.files.FileText("/project/moved").value_or("(none)"),
                 stage == 3 ? "two\n" : "(none)");
-      EXPECT_EQ(desk.Stored().records.size(), stage == 2 ? 0U : 1U);
-      for (const std::string& path : desk.files.AllFiles()) {
+      EXPECT_EQ(harness.Stored().records.size(), stage == 2 ? 0U : 1U);
+      for (const std::string& path : harness.files.AllFiles()) {
         EXPECT_THAT(path, Not(HasSubstr("podctl-tmp"))) << "as no other program shall read";
       }
       if (!stopped) break;
@@ -610,16 +612,16 @@ TEST_F(FileTest, AKillAtAnyStepLosesNothing) {
 
 TEST_F(FileTest, RefreshOnlyTakesItAsItIs) {
   Files(Entry("hosts", "one\\n") + Entry("gone", "x", "gone"));
-  desk_.ApplyAll();
-  desk_.files.SetFile(kPath, "other\n", 0644);
-  ASSERT_TRUE(desk_.files.Remove("/project/gone"));
-  desk_.plan_options.mode = PlanMode::kRefreshOnly;
-  desk_.plan_options.targets = {"file.gone"};
-  EXPECT_THAT(desk_.MakePlan().drift, SizeIs(1));
-  desk_.plan_options.targets.clear();
-  EXPECT_THAT(desk_.MakePlan().drift, SizeIs(2));
-  EXPECT_TRUE(desk_.Apply().ok());
-  EXPECT_THAT(desk_.MakePlan().drift, IsEmpty());
+  harness_.ApplyAll();
+  harness_.files.SetFile(kPath, "other\n", 0644);
+  ASSERT_TRUE(harness_.files.Remove("/project/gone"));
+  harness_.plan_options.mode = PlanMode::kRefreshOnly;
+  harness_.plan_options.targets = {"file.gone"};
+  EXPECT_THAT(harness_.MakePlan().drift, SizeIs(1));
+  harness_.plan_options.targets.clear();
+  EXPECT_THAT(harness_.MakePlan().drift, SizeIs(2));
+  EXPECT_TRUE(harness_.Apply().ok());
+  EXPECT_THAT(harness_.MakePlan().drift, IsEmpty());
   EXPECT_EQ(Text(), "other\n");
   EXPECT_FALSE(IsRemembered("file.gone"));
 }

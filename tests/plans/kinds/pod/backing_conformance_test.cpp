@@ -148,12 +148,12 @@ class QueuedCloud final : public EmulatedCloud {
 };
 
 template <typename Cloud>
-std::unique_ptr<BackedCloud> Start(const CloudWishes& wishes, Clock& clock, Random& random) {
+std::unique_ptr<BackedCloud> Start(const CloudRequest& request, Clock& clock, Random& random) {
   emulator::Options options;
   options.listen_port = 0;
   options.workers =
-      wishes.workers ? emulator::Options::Workers::kLight : emulator::Options::Workers::kNone;
-  options.operation_delay = std::chrono::milliseconds(wishes.slow ? 40 : 0);
+      request.workers ? emulator::Options::Workers::kLight : emulator::Options::Workers::kNone;
+  options.operation_delay = std::chrono::milliseconds(request.slow ? 40 : 0);
   auto emulator = emulator::Emulator::Start(options);
   if (!emulator) {
     ADD_FAILURE() << emulator.error().message;

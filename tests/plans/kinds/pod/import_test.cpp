@@ -12,7 +12,7 @@
 #include "plans/spec/loader.h"
 #include "providers/base/json.h"
 #include "state/state_json.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 #include "tests/support/kinds.h"
 
@@ -22,8 +22,8 @@ namespace {
 using testing::Actions;
 using ::testing::AllOf;
 using testing::ChangeOf;
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Lines;
@@ -43,10 +43,10 @@ class ImportTest : public ::testing::Test {
     ASSERT_TRUE(node.has_value()) << fields;
     if (node->Find("acceleratorType") == nullptr) node->Set("acceleratorType", "v3-32");
     node->Set("runtimeVersion", "tpu-vm-tf-2.11.0-pod");
-    desk_.cloud.PutNode(name_, std::move(*node));
+    harness_.cloud.PutNode(name_, std::move(*node));
   }
 
-  PodDraft Draft() { return DraftOf("a", name_, desk_.Node("a")); }
+  PodDraft Draft() { return DraftOf("a", name_, harness_.Node("a")); }
   std::string Written() { return WriteSpec("p", "europe-west4-a", {Draft()}); }
 
   PodSpec Load(const std::string& text) {
@@ -61,28 +61,28 @@ class ImportTest : public ::testing::Test {
 
   // The node is imported with this spec, and the spec is what the next plan reads.
   void Import(const std::string& text) {
-    desk_.SpecText(text);
+    harness_.SpecText(text);
     State state;
     state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
     state.serial = 1;
     state.digest_key = "00112233445566778899aabbccddeeff";
-    TakeOver(Load(text), name_, desk_.Node("a"), NoNodes, "2026-11-20T14:30:00Z", &state);
-    desk_.files.SetFile("/project/podctl.state.json", StateToJson(state));
+    TakeOver(Load(text), name_, harness_.Node("a"), NoNodes, "2026-11-20T14:30:00Z", &state);
+    harness_.files.SetFile("/project/podctl.state.json", StateToJson(state));
   }
 
   void ExpectNothingToDo(const std::string& text) {
     Import(text);
-    const Plan plan = desk_.MakePlan();
+    const Plan plan = harness_.MakePlan();
     EXPECT_THAT(Actions(plan), IsEmpty()) << text;
     for (const Change& change : plan.changes) {
       EXPECT_THAT(Lines(change.attributes), IsEmpty()) << text;
     }
     EXPECT_THAT(plan.drift, IsEmpty()) << text;
-    EXPECT_EQ(StateToJson(desk_.Stored()).find("hunter2"), std::string::npos);
+    EXPECT_EQ(StateToJson(harness_.Stored()).find("hunter2"), std::string::npos);
   }
 
-  Desk desk_;
-  const NodeName name_ = Desk::Name("a");
+  Harness harness_;
+  const NodeName name_ = Harness::Name("a");
 };
 
 TEST_F(ImportTest, ASimpleNodeNeedsTwoLines) {
@@ -172,7 +172,7 @@ TEST_F(ImportTest, TellsAskedForFromChosenByTheService) {
 
 TEST_F(ImportTest, SeveralNetworks) {
   Put();
-  desk_.Edit("a", [](Value& node) {
+  harness_.Edit("a", [](Value& node) {
     node.Erase("networkConfig");
     node.Set("networkConfigs", Value::List{*ParseJson(R"({"network": "projects/p/global/networks/x",
       "subnetwork": "projects/p/regions/europe-west4/subnetworks/default"})"),
@@ -196,54 +196,54 @@ TEST_F(ImportTest, KeepsForeignRuntimeVariablesAsTheyAre) {
 TEST_F(ImportTest, NeedsNoRestartAfterwardsButWhenFlagsChange) {
   Put(R"({"metadata": {"tensorflow-env-vars": "-e LIBTPU_INIT_ARGS=--a=1"}})");
   ExpectNothingToDo(Written());
-  EXPECT_TRUE(Steps(desk_.Stored()).contains(Addr("bootstrap.a.tpu-runtime")));
-  desk_.SpecText(std::string(kHead) + Desk::Pod("a", "    libtpuFlags: {a: 2}\n"));
-  EXPECT_THAT(Actions(desk_.MakePlan()),
+  EXPECT_TRUE(Steps(harness_.Stored()).contains(Addr("bootstrap.a.tpu-runtime")));
+  harness_.SpecText(std::string(kHead) + Harness::Pod("a", "    libtpuFlags: {a: 2}\n"));
+  EXPECT_THAT(Actions(harness_.MakePlan()),
               ElementsAre("update pod.a", "run bootstrap.a.tpu-runtime"));
 }
 
 TEST_F(ImportTest, VariablesThatTheSpecDoesNotSetAreLeftAlone) {
   Put(R"({"metadata": {"tensorflow-env-vars": "-e LIBTPU_INIT_ARGS=--a=1"}})");
-  ExpectNothingToDo(std::string(kHead) + Desk::Pod("a"));
-  EXPECT_TRUE(Steps(desk_.Stored()).empty());
+  ExpectNothingToDo(std::string(kHead) + Harness::Pod("a"));
+  EXPECT_TRUE(Steps(harness_.Stored()).empty());
 }
 
 TEST_F(ImportTest, ASpecThatIsThereIsComparedWithTheNode) {
   Put(R"({"labels": {"team": "vision", "old": "1"}, "description": "x",
           "metadata": {"m": "1", "s": "hunter2"}})");
   Import(std::string(kHead) +
-         Desk::Pod("a",
-                   "    labels: {team: speech, new: x}\n    description: x\n"
-                   "    schedulingConfig: {spot: false}\n"
-                   "    metadata: {m: 2, n: 3, s: {value: hunter2, sensitive: true}}\n"));
-  const Plan plan = desk_.MakePlan();
+         Harness::Pod("a",
+                      "    labels: {team: speech, new: x}\n    description: x\n"
+                      "    schedulingConfig: {spot: false}\n"
+                      "    metadata: {m: 2, n: 3, s: {value: hunter2, sensitive: true}}\n"));
+  const Plan plan = harness_.MakePlan();
   EXPECT_THAT(plan.drift, IsEmpty()) << "nobody changed anything behind podctl's back";
   EXPECT_THAT(Lines(ChangeOf(plan, "pod.a").attributes),
               ElementsAre("labels.new: (none) -> x", "labels.team: vision -> speech",
                           "metadata.m: 1 -> 2", "metadata.n: (none) -> 3"));
-  const PodRecord record = Pods(desk_.Stored()).at(Addr("pod.a"));
+  const PodRecord record = Pods(harness_.Stored()).at(Addr("pod.a"));
   EXPECT_EQ(ToJson(record.applied["labels"]), R"({"team":"vision"})");
   EXPECT_EQ(record.metadata.at("m"), "1");
   EXPECT_TRUE(record.metadata.at("s").starts_with("hmac-sha256:"));
   EXPECT_THAT(record.sensitive_keys, ElementsAre("s"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
 }
 
 TEST_F(ImportTest, WhatTheSpecIgnoresIsNotOwned) {
   Put(R"({"labels": {"team": "vision"}, "metadata": {"m": "1"}})");
   ExpectNothingToDo(std::string(kHead) +
-                    Desk::Pod("a",
-                              "    labels: {team: x}\n    metadata: {m: 2}\n    lifecycle: "
-                              "{ignoreChanges: [labels.team, metadata.m]}\n"));
-  EXPECT_TRUE(Pods(desk_.Stored()).at(Addr("pod.a")).metadata.empty());
+                    Harness::Pod("a",
+                                 "    labels: {team: x}\n    metadata: {m: 2}\n    lifecycle: "
+                                 "{ignoreChanges: [labels.team, metadata.m]}\n"));
+  EXPECT_TRUE(Pods(harness_.Stored()).at(Addr("pod.a")).metadata.empty());
 }
 
 TEST_F(ImportTest, TheStateKnowsHowToReachIt) {
   Put();
-  Import(std::string(kHead) + Desk::Pod("a",
-                                        "    ssh: {user: alice, port: 2222}\n    lifecycle: "
-                                        "{preventDestroy: true}\n"));
-  const PodRecord record = Pods(desk_.Stored()).at(Addr("pod.a"));
+  Import(std::string(kHead) + Harness::Pod("a",
+                                           "    ssh: {user: alice, port: 2222}\n    lifecycle: "
+                                           "{preventDestroy: true}\n"));
+  const PodRecord record = Pods(harness_.Stored()).at(Addr("pod.a"));
   EXPECT_EQ(record.ssh.user, "alice");
   EXPECT_EQ(record.ssh.port, 2222);
   EXPECT_TRUE(record.prevent_destroy);
@@ -263,23 +263,23 @@ TEST_F(ImportTest, InsistsAgainstDefaults) {
   std::string text;
   for (int round = 0; round < 3; ++round) {
     text = defaults + WriteSpec("p", "europe-west4-a", {draft});
-    if (!Insist(Load(text), desk_.Node("a"), &draft)) break;
+    if (!Insist(Load(text), harness_.Node("a"), &draft)) break;
   }
   EXPECT_EQ(draft.node.FindPath("schedulingConfig.spot")->AsBool(true), false);
   EXPECT_EQ(draft.node["description"].AsString(), "mine");
   // A label or a variable cannot be taken away again: that difference is told.
-  EXPECT_THAT(DifferingPaths(Load(text), desk_.Node("a"), NoNodes),
+  EXPECT_THAT(DifferingPaths(Load(text), harness_.Node("a"), NoNodes),
               ElementsAre("labels.team", "runtimeEnv.Y"));
 }
 
 TEST_F(ImportTest, WaitsForWhatIsUnderWay) {
   Put(R"({"state": "CREATING"})");
-  EXPECT_EQ(WhyNotNow(desk_.Node("a")), "it is still being created");
+  EXPECT_EQ(WhyNotNow(harness_.Node("a")), "it is still being created");
   Put(R"({"state": "DELETING"})");
-  EXPECT_EQ(WhyNotNow(desk_.Node("a")), "it is being deleted");
+  EXPECT_EQ(WhyNotNow(harness_.Node("a")), "it is being deleted");
   for (const char* state : {"READY", "STOPPED", "PREEMPTED", "REPAIRING"}) {
     Put(std::string(R"({"state": ")") + state + "\"}");
-    EXPECT_EQ(WhyNotNow(desk_.Node("a")), "");
+    EXPECT_EQ(WhyNotNow(harness_.Node("a")), "");
   }
 }
 
@@ -382,10 +382,10 @@ TEST_F(ImportTest, WhatV2Alpha1SaysOnceMoreNeedsItNot) {
 
 TEST_F(ImportTest, KeysThatAreThereAreOwnedAndMissingOnesAreTheNextPlans) {
   Put(R"({"metadata": {"ssh-keys": "alice:ssh-ed25519 AAAA alice"}})");
-  desk_.own_keys = {"alice:ssh-ed25519 AAAA other words"};
+  harness_.own_keys = {"alice:ssh-ed25519 AAAA other words"};
   ExpectNothingToDo(Written());
-  desk_.own_keys = {"bob:ssh-ed25519 BBBB bob"};
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
+  harness_.own_keys = {"bob:ssh-ed25519 BBBB bob"};
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("update pod.a"));
 }
 
 }  // namespace

@@ -10,13 +10,13 @@
 
 #include "plans/engine/planner.h"
 #include "providers/gcp/tpu_schema.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 
 namespace podctl {
 namespace {
 
-using testing::Desk;
 using ::testing::ElementsAre;
+using testing::Harness;
 
 // What becomes of a change: the documentation of nodes.patch lists what it supports, gcloud and
 // Terraform send dataDisks as well, and all else is immutable.
@@ -139,20 +139,20 @@ class NodeFieldTest : public ::testing::TestWithParam<FieldCase> {};
 
 TEST_P(NodeFieldTest, IsCreatedComparedAndChangedAsTheServiceHasIt) {
   const FieldCase& field = GetParam();
-  Desk desk;
-  desk.Pods(Pod(field.before));
-  desk.ApplyAll();  // and nothing is left to do after it
-  const auto creates = desk.cloud.Calls("create");
+  Harness harness;
+  harness.Pods(Pod(field.before));
+  harness.ApplyAll();  // and nothing is left to do after it
+  const auto creates = harness.cloud.Calls("create");
   ASSERT_EQ(creates.size(), 1U);
   EXPECT_NE(Find(creates[0].node, field.path), nullptr);
 
-  desk.cloud.ForgetCalls();
-  desk.Pods(Pod(field.after));
-  desk.ApplyAll();
+  harness.cloud.ForgetCalls();
+  harness.Pods(Pod(field.after));
+  harness.ApplyAll();
   if (field.change == kReplace) {
-    EXPECT_THAT(desk.Requests(), ElementsAre("delete a", "create a"));
+    EXPECT_THAT(harness.Requests(), ElementsAre("delete a", "create a"));
   } else {
-    EXPECT_THAT(desk.Requests(), ElementsAre("patch a " + field.change));
+    EXPECT_THAT(harness.Requests(), ElementsAre("patch a " + field.change));
   }
 }
 
@@ -177,32 +177,32 @@ TEST(NodeFieldsTest, NoWritableFieldIsLeftUntested) {
 }
 
 TEST(NodeFieldsTest, WhatIsTakenOutOfTheSpecIsClearedWhereAPatchCan) {
-  Desk desk;
+  Harness harness;
   const std::vector<std::string> keys = {"description: one", "tags: [a]",
                                          "dataDisks: [{sourceDisk: projects/p/zones/z/disks/d}]"};
   for (const std::string& key : keys) {
-    desk.Pods(Pod(key));
-    desk.ApplyAll();
+    harness.Pods(Pod(key));
+    harness.ApplyAll();
     const std::string name = key.substr(0, key.find(':'));
-    ASSERT_NE(desk.Node("a").Find(name), nullptr) << name;
-    desk.cloud.ForgetCalls();
-    desk.Pods(Pod("labels: {}"));
-    desk.ApplyAll();
-    EXPECT_THAT(desk.Requests(), ElementsAre("patch a " + name));
-    EXPECT_EQ(desk.Node("a").Find(name), nullptr) << name;
+    ASSERT_NE(harness.Node("a").Find(name), nullptr) << name;
+    harness.cloud.ForgetCalls();
+    harness.Pods(Pod("labels: {}"));
+    harness.ApplyAll();
+    EXPECT_THAT(harness.Requests(), ElementsAre("patch a " + name));
+    EXPECT_EQ(harness.Node("a").Find(name), nullptr) << name;
   }
 }
 
 // The service answers in forms of its own.
 TEST(NodeFieldsTest, TheServicesFormsAreNoDifference) {
-  Desk desk;
-  desk.Pods(
+  Harness harness;
+  harness.Pods(
       Pod("bootDiskConfig: {sourceImage: projects/p/global/images/i, diskSizeGb: 100, "
           "customerEncryptionKey: {kmsKeyName: projects/k/cryptoKeys/c}}\n"
           "    schedulingConfig: {reservationName: projects/p/locations/z/reservations/r}\n"
           "    dataDisks: [{sourceDisk: projects/p/zones/z/disks/d}]"));
-  desk.ApplyAll();
-  desk.Edit("a", [](Value& node) {
+  harness.ApplyAll();
+  harness.Edit("a", [](Value& node) {
     node.SetPath("bootDiskConfig.sourceImage",
                  "https://www.googleapis.com/compute/v1/projects/p/global/images/i");
     node.SetPath("bootDiskConfig.customerEncryptionKey.kmsKeyName",
@@ -214,62 +214,62 @@ TEST(NodeFieldsTest, TheServicesFormsAreNoDifference) {
     disk.Set("mode", "READ_WRITE");
     node.Set("dataDisks", Value::List{std::move(disk)});
   });
-  const Plan plan = desk.MakePlan();
+  const Plan plan = harness.MakePlan();
   EXPECT_TRUE(plan.Empty());
   EXPECT_TRUE(plan.drift.empty());
 }
 
 // What the service has learnt since: fields, and words of enums.
 TEST(NodeFieldsTest, UnknownFieldsAndWordsAreTolerated) {
-  Desk desk;
-  desk.Pods(Pod("labels: {team: vision}"));
-  desk.ApplyAll();
-  desk.Edit("a", [](Value& node) {
+  Harness harness;
+  harness.Pods(Pod("labels: {team: vision}"));
+  harness.ApplyAll();
+  harness.Edit("a", [](Value& node) {
     node.Set("inventedNext", Value::List{Value(1), Value("x")});
     node.SetPath("networkConfig.inventedNext", true);
     node.SetPath("schedulingConfig.provisioningModel", "FLEX_START");
     node.SetPath("acceleratorConfig.type", "V9");
     node.Set("apiVersion", "V3");
   });
-  EXPECT_TRUE(desk.MakePlan().Empty());
-  EXPECT_TRUE(desk.MakePlan().drift.empty());
+  EXPECT_TRUE(harness.MakePlan().Empty());
+  EXPECT_TRUE(harness.MakePlan().drift.empty());
 }
 
 TEST(NodeFieldsTest, AnUnknownStateIsNoReasonToTouchANode) {
-  Desk desk;
-  desk.Pods(Pod("labels: {team: vision}"));
-  desk.ApplyAll();
-  desk.Edit("a", [](Value& node) { node.Set("state", "REFURBISHING"); });
-  const Plan plan = desk.MakePlan();
+  Harness harness;
+  harness.Pods(Pod("labels: {team: vision}"));
+  harness.ApplyAll();
+  harness.Edit("a", [](Value& node) { node.Set("state", "REFURBISHING"); });
+  const Plan plan = harness.MakePlan();
   EXPECT_TRUE(plan.Empty());
 }
 
 TEST(NodeFieldsTest, AnUnknownHealthIsToldInTheServicesWord) {
-  Desk desk;
-  desk.Pods(Pod("labels: {team: vision}"));
-  desk.ApplyAll();
-  desk.Edit("a", [](Value& node) { node.Set("health", "UNHEALTHY_NEWLY"); });
-  const Plan plan = desk.MakePlan();
+  Harness harness;
+  harness.Pods(Pod("labels: {team: vision}"));
+  harness.ApplyAll();
+  harness.Edit("a", [](Value& node) { node.Set("health", "UNHEALTHY_NEWLY"); });
+  const Plan plan = harness.MakePlan();
   EXPECT_TRUE(plan.Empty());
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_EQ(plan.drift[0].sentence, "is UNHEALTHY_NEWLY");
 }
 
 TEST(NodeFieldsTest, AnUnknownStateOnTheWayToReadyIsWaitedFor) {
-  Desk desk;
-  desk.Pods(Pod("labels: {team: vision}"));
+  Harness harness;
+  harness.Pods(Pod("labels: {team: vision}"));
   // When the operation has ended, the node is in a stage that nobody has heard of; then READY.
-  desk.cloud.Before("operation", [](testing::FakeProvider& cloud) {
+  harness.cloud.Before("operation", [](testing::FakeProvider& cloud) {
     cloud.FinishOperations();
-    cloud.EditNode(Desk::Name("a"), [](Value& node) { node.Set("state", "WARMING"); });
+    cloud.EditNode(Harness::Name("a"), [](Value& node) { node.Set("state", "WARMING"); });
     cloud.Before("get", [](testing::FakeProvider& again) {
       again.Before("get", [](testing::FakeProvider& then) {
-        then.EditNode(Desk::Name("a"), [](Value& node) { node.Set("state", "READY"); });
+        then.EditNode(Harness::Name("a"), [](Value& node) { node.Set("state", "READY"); });
       });
     });
   });
-  desk.ApplyAll();
-  EXPECT_THAT(desk.Requests(), ElementsAre("create a"));
+  harness.ApplyAll();
+  EXPECT_THAT(harness.Requests(), ElementsAre("create a"));
 }
 
 }  // namespace

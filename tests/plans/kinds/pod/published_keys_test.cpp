@@ -9,7 +9,7 @@
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 
 namespace podctl {
@@ -17,9 +17,9 @@ namespace {
 
 using testing::Actions;
 using testing::ChangeOf;
-using testing::Desk;
 using ::testing::ElementsAre;
 using testing::FakeProvider;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Lines;
@@ -33,14 +33,14 @@ const std::string kTheirs = "zoe:ssh-rsa ZZZZ  by hand \r\n# a remark";
 class PublishedKeysTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    desk_.own_keys = {kAlice};
-    desk_.Pods(Desk::Pod("a"));
-    desk_.ApplyAll();
-    desk_.cloud.ForgetCalls();
+    harness_.own_keys = {kAlice};
+    harness_.Pods(Harness::Pod("a"));
+    harness_.ApplyAll();
+    harness_.cloud.ForgetCalls();
   }
-  std::string Keys() { return desk_.Node("a")["metadata"]["ssh-keys"].AsString(); }
+  std::string Keys() { return harness_.Node("a")["metadata"]["ssh-keys"].AsString(); }
   void SetKeys(const std::string& text) {
-    desk_.Edit("a", [&](Value& node) {
+    harness_.Edit("a", [&](Value& node) {
       Value metadata = Value::EmptyMap();
       metadata.Set("theirs", "x");
       if (!text.empty()) metadata.Set("ssh-keys", text);
@@ -48,7 +48,7 @@ class PublishedKeysTest : public ::testing::Test {
     });
   }
   std::vector<std::string> Planned() {
-    const Plan plan = desk_.MakePlan();
+    const Plan plan = harness_.MakePlan();
     return plan.Empty() ? std::vector<std::string>() : Lines(ChangeOf(plan, "pod.a").attributes);
   }
   std::string FirstPlanned() {
@@ -56,69 +56,69 @@ class PublishedKeysTest : public ::testing::Test {
     return lines.empty() ? "nothing is planned" : lines.front();
   }
   void Team(const std::string& list) {
-    desk_.Pods(Desk::Pod("a", "    ssh: {publishKeys: [" + list + "]}\n"));
+    harness_.Pods(Harness::Pod("a", "    ssh: {publishKeys: [" + list + "]}\n"));
   }
 
-  Desk desk_;
+  Harness harness_;
 };
 
 TEST_F(PublishedKeysTest, AKeyThatIsTakenAwayIsDriftAndIsPutBackBesideTheOthers) {
   SetKeys(kTheirs);
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_THAT(Lines(plan.drift[0].attributes),
               ElementsAre("metadata.ssh-keys[alice]: ssh-ed25519 " + KeyWords(kAlice).substr(12) +
                           " -> (none)"));
   EXPECT_THAT(Actions(plan), ElementsAre("update pod.a"));
   EXPECT_THAT(Planned(), ElementsAre("metadata.ssh-keys[alice]: (none) -> " + KeyWords(kAlice)));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), kTheirs + "\n" + kAlice);
-  EXPECT_EQ(desk_.Node("a")["metadata"]["theirs"].AsString(), "x");
-  EXPECT_THAT(desk_.Requests(), ElementsAre("patch a metadata"));
+  EXPECT_EQ(harness_.Node("a")["metadata"]["theirs"].AsString(), "x");
+  EXPECT_THAT(harness_.Requests(), ElementsAre("patch a metadata"));
 }
 
 TEST_F(PublishedKeysTest, ASecondTeammateAddsAKeyAndNobodyFlaps) {
-  desk_.own_keys = {kBob};
+  harness_.own_keys = {kBob};
   EXPECT_THAT(Planned(), ElementsAre("metadata.ssh-keys[bob]: (none) -> " + KeyWords(kBob)));
-  EXPECT_TRUE(desk_.MakePlan().drift.empty()) << "nobody took anything";
-  desk_.ApplyAll();
+  EXPECT_TRUE(harness_.MakePlan().drift.empty()) << "nobody took anything";
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), std::string(kAlice) + "\n" + kBob);
-  desk_.own_keys = {kAlice};
-  EXPECT_TRUE(desk_.MakePlan().Empty());
-  desk_.ApplyAll();
-  desk_.own_keys = {};  // who has no key at all
-  EXPECT_TRUE(desk_.MakePlan().Empty());
-  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.a")).own_keys, ElementsAre(kAlice, kBob));
+  harness_.own_keys = {kAlice};
+  EXPECT_TRUE(harness_.MakePlan().Empty());
+  harness_.ApplyAll();
+  harness_.own_keys = {};  // who has no key at all
+  EXPECT_TRUE(harness_.MakePlan().Empty());
+  EXPECT_THAT(Pods(harness_.Stored()).at(Addr("pod.a")).own_keys, ElementsAre(kAlice, kBob));
 }
 
 TEST_F(PublishedKeysTest, AnothersLostKeyIsShownAndNotGivenBack) {
-  desk_.own_keys = {kBob};
-  desk_.ApplyAll();
+  harness_.own_keys = {kBob};
+  harness_.ApplyAll();
   SetKeys(kBob);
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_THAT(Lines(plan.drift[0].attributes)[0], HasSubstr("metadata.ssh-keys[alice]: "));
   EXPECT_TRUE(plan.Empty());
-  ASSERT_TRUE(desk_.Apply().ok());
+  ASSERT_TRUE(harness_.Apply().ok());
   EXPECT_EQ(Keys(), kBob);
-  EXPECT_TRUE(desk_.MakePlan().drift.empty()) << "it has been told once";
+  EXPECT_TRUE(harness_.MakePlan().drift.empty()) << "it has been told once";
 }
 
 TEST_F(PublishedKeysTest, AnyOfMyKeysWillDo) {
-  desk_.own_keys = {"alice:ssh-rsa NEW alice", kAlice};
-  EXPECT_TRUE(desk_.MakePlan().Empty());
+  harness_.own_keys = {"alice:ssh-rsa NEW alice", kAlice};
+  EXPECT_TRUE(harness_.MakePlan().Empty());
   SetKeys("");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), "alice:ssh-rsa NEW alice");
 }
 
 TEST_F(PublishedKeysTest, ANodeThatWasMadeAnewByHandGetsTheKey) {
-  desk_.Edit("a", [](Value& node) {
+  harness_.Edit("a", [](Value& node) {
     node.Set("id", "another");
     node.Erase("metadata");
   });
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
-  desk_.ApplyAll();
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("update pod.a"));
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), kAlice);
 }
 
@@ -126,111 +126,113 @@ TEST_F(PublishedKeysTest, AKeyOfTheTeamComesAndGoes) {
   SetKeys(kTheirs + "\n" + kAlice);
   Team("\"carol:" + kCarolKey + " carol@laptop\"");
   EXPECT_THAT(FirstPlanned(), HasSubstr("metadata.ssh-keys[carol]: (none) -> ssh-ed25519 SHA256:"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), kTheirs + "\n" + kAlice + "\ncarol:" + kCarolKey + " carol@laptop");
-  desk_.own_keys = {kBob};
-  desk_.ApplyAll();
-  desk_.Pods(Desk::Pod("a"));
+  harness_.own_keys = {kBob};
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("a"));
   EXPECT_THAT(FirstPlanned(), HasSubstr("carol@laptop -> (none)"));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), kTheirs + "\n" + kAlice + "\n" + kBob);
 }
 
 TEST_F(PublishedKeysTest, NobodysKeyIsPublishedWhereTheSpecSaysSo) {
-  desk_.Pods(Desk::Pod("a", "    ssh: {publishKey: false}\n"));
+  harness_.Pods(Harness::Pod("a", "    ssh: {publishKey: false}\n"));
   SetKeys(kTheirs);
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), kTheirs);
-  EXPECT_THAT(desk_.Requests(), IsEmpty());
+  EXPECT_THAT(harness_.Requests(), IsEmpty());
 }
 
 TEST_F(PublishedKeysTest, WhatIsIgnoredOrWrittenWholeIsLeftAlone) {
   SetKeys(kTheirs);
   for (const char* ignored : {"metadata.ssh-keys", "metadata"}) {
-    desk_.Pods(Desk::Pod("a", std::string("    lifecycle: {ignoreChanges: [") + ignored + "]}\n"));
-    EXPECT_TRUE(desk_.MakePlan().Empty()) << ignored;
-    EXPECT_TRUE(desk_.MakePlan().drift.empty()) << ignored;
+    harness_.Pods(
+        Harness::Pod("a", std::string("    lifecycle: {ignoreChanges: [") + ignored + "]}\n"));
+    EXPECT_TRUE(harness_.MakePlan().Empty()) << ignored;
+    EXPECT_TRUE(harness_.MakePlan().drift.empty()) << ignored;
   }
-  desk_.Pods(Desk::Pod("a", "    metadata: {ssh-keys: \"whole:t K\"}\n"));
-  desk_.ApplyAll();
+  harness_.Pods(Harness::Pod("a", "    metadata: {ssh-keys: \"whole:t K\"}\n"));
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), "whole:t K");
   // From the whole entry back to lines: what the spec wrote goes, what came since stays.
   SetKeys("whole:t K\n" + kTheirs);
-  desk_.Pods(Desk::Pod("a"));
-  desk_.ApplyAll();
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), kTheirs + "\n" + kAlice);
 }
 
 TEST_F(PublishedKeysTest, WhoAddsALineAtTheSameTimeKeepsIt) {
   SetKeys("");
-  desk_.cloud.Before("patch", [](FakeProvider& cloud) {
-    cloud.PatchAsSomebodyElse(Desk::Name("a"), {"metadata"}, [&](Value& node) {
+  harness_.cloud.Before("patch", [](FakeProvider& cloud) {
+    cloud.PatchAsSomebodyElse(Harness::Name("a"), {"metadata"}, [&](Value& node) {
       node.SetPath("metadata.ssh-keys", "zoe:ssh-rsa ZZZZ zoe");
     });
   });
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), std::string("zoe:ssh-rsa ZZZZ zoe\n") + kAlice);
 }
 
 TEST_F(PublishedKeysTest, ANewKeyReplacesNoOtherPod) {
-  desk_.Pods(Desk::Pod("a") +
-             Desk::Pod("b", "    lifecycle: {replaceTriggeredBy: [pod.a, pod.a.metadata]}\n"));
-  desk_.ApplyAll();
-  desk_.own_keys = {kBob};
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a", "update pod.b"));
+  harness_.Pods(
+      Harness::Pod("a") +
+      Harness::Pod("b", "    lifecycle: {replaceTriggeredBy: [pod.a, pod.a.metadata]}\n"));
+  harness_.ApplyAll();
+  harness_.own_keys = {kBob};
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("update pod.a", "update pod.b"));
 }
 
 TEST_F(PublishedKeysTest, WithoutALookTheStateIsBelieved) {
-  desk_.plan_options.refresh = false;
-  EXPECT_TRUE(desk_.MakePlan().Empty());
+  harness_.plan_options.refresh = false;
+  EXPECT_TRUE(harness_.MakePlan().Empty());
   SetKeys("");
-  EXPECT_TRUE(desk_.MakePlan().Empty());
-  desk_.own_keys = {kBob};
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
+  EXPECT_TRUE(harness_.MakePlan().Empty());
+  harness_.own_keys = {kBob};
+  EXPECT_THAT(Actions(harness_.MakePlan()), ElementsAre("update pod.a"));
 }
 
 TEST_F(PublishedKeysTest, DriftThatIsTakenIntoTheStateIsForgotten) {
   SetKeys("");
-  desk_.own_keys = {};
-  desk_.plan_options.mode = PlanMode::kRefreshOnly;
-  EXPECT_EQ(desk_.MakePlan().drift.size(), 1U);
-  ASSERT_TRUE(desk_.Apply().ok());
-  EXPECT_TRUE(desk_.MakePlan().drift.empty());
-  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.a")).own_keys, IsEmpty());
+  harness_.own_keys = {};
+  harness_.plan_options.mode = PlanMode::kRefreshOnly;
+  EXPECT_EQ(harness_.MakePlan().drift.size(), 1U);
+  ASSERT_TRUE(harness_.Apply().ok());
+  EXPECT_TRUE(harness_.MakePlan().drift.empty());
+  EXPECT_THAT(Pods(harness_.Stored()).at(Addr("pod.a")).own_keys, IsEmpty());
 }
 
 // Whoever goes on with a teammate's request waits for workers that do not know the key yet.
 TEST_F(PublishedKeysTest, ACreateThatATeammateBeganLetsInWhoGoesOnWithIt) {
-  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    queuedResource: {}\n"));
-  desk_.InterruptWhileWaiting();
-  desk_.cloud.queue.capacity = true;
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b", "    queuedResource: {}\n"));
+  harness_.InterruptWhileWaiting();
+  harness_.cloud.queue.capacity = true;
 
-  desk_.own_keys = {kBob};
-  desk_.plan_options.targets = {"pod.b"};
+  harness_.own_keys = {kBob};
+  harness_.plan_options.targets = {"pod.b"};
   std::string when_looked_over;
-  desk_.workers.OnReadiness([&](const testing::FakeStepRunner::Call&) {
-    when_looked_over = desk_.Node("b")["metadata"]["ssh-keys"].AsString();
+  harness_.workers.OnReadiness([&](const testing::FakeStepRunner::Call&) {
+    when_looked_over = harness_.Node("b")["metadata"]["ssh-keys"].AsString();
   });
-  ASSERT_TRUE(desk_.Apply().ok());
+  ASSERT_TRUE(harness_.Apply().ok());
   EXPECT_EQ(when_looked_over, std::string(kAlice) + "\n" + kBob);
-  EXPECT_TRUE(desk_.MakePlan().Empty());
+  EXPECT_TRUE(harness_.MakePlan().Empty());
 }
 
 TEST_F(PublishedKeysTest, WhoPublishesNoKeyForgetsThoseThatAreThere) {
-  desk_.Pods(Desk::Pod("a", "    ssh: {publishKey: false}\n    labels: {x: y}\n"));
-  desk_.ApplyAll();
+  harness_.Pods(Harness::Pod("a", "    ssh: {publishKey: false}\n    labels: {x: y}\n"));
+  harness_.ApplyAll();
   EXPECT_EQ(Keys(), kAlice) << "what is there stays";
-  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.a")).own_keys, IsEmpty());
+  EXPECT_THAT(Pods(harness_.Stored()).at(Addr("pod.a")).own_keys, IsEmpty());
 }
 
 TEST_F(PublishedKeysTest, AKeyOfTheTeamThatIsTakenAwayIsDriftToo) {
   Team("\"carol:" + kCarolKey + " carol@laptop\"");
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   SetKeys(kAlice);
-  const Plan plan = desk_.MakePlan();
+  const Plan plan = harness_.MakePlan();
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_THAT(Lines(plan.drift[0].attributes)[0], HasSubstr("metadata.ssh-keys[carol]: "));
-  desk_.ApplyAll();
+  harness_.ApplyAll();
   EXPECT_THAT(Keys(), HasSubstr(kCarolKey));
 }
 

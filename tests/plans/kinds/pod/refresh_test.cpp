@@ -15,10 +15,10 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "plans/kinds/step/record.h"
 #include "state/state_json.h"
-#include "tests/plans/desk.h"
+#include "tests/plans/harness.h"
 #include "tests/support/addresses.h"
 #include "tests/support/kinds.h"
 
@@ -26,9 +26,9 @@ namespace podctl {
 namespace {
 
 using testing::AllKinds;
-using testing::Desk;
 using ::testing::ElementsAre;
 using testing::FakeProvider;
+using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -145,7 +145,7 @@ TEST_F(RefreshTest, TheOldNodeOfAReplacementMayBePendingToo) {
 }
 
 TEST_F(RefreshTest, APendingCreateThatTookIsAdopted) {
-  cloud_.PutNode(Desk::Name("a"), Node());
+  cloud_.PutNode(Harness::Name("a"), Node());
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun()};
   const State state = Settled(record);
@@ -158,14 +158,14 @@ TEST_F(RefreshTest, APendingCreateThatTookIsAdopted) {
 TEST_F(RefreshTest, AnAdoptedPodsRuntimeIsKnownToHaveStartedWithItsMetadata) {
   Value node = Node();
   node.SetPath("metadata.tensorflow-env-vars", "-e A=1");
-  cloud_.PutNode(Desk::Name("a"), node);
+  cloud_.PutNode(Harness::Name("a"), node);
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun()};
   EXPECT_EQ(Steps(Settled(record)).at(Addr("bootstrap.a.tpu-runtime")).workers.size(), 4U);
 }
 
 TEST_F(RefreshTest, AnAdoptedPodIsStillToBeProvedReady) {
-  cloud_.PutNode(Desk::Name("a"), Node());
+  cloud_.PutNode(Harness::Name("a"), Node());
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun()};
   const State state = Settled(record);
@@ -188,8 +188,8 @@ TEST_F(RefreshTest, ACreateOfWhichNobodyHeardIsFoundAmongTheOperations) {
   record.current.life = Creating{Begun()};
   EXPECT_TRUE(Pods(Settled(record)).at(Addr("pod.a")).pending().has_value()) << "it may come yet";
   FakeProvider slow(FakeProvider::Options{.looks = 100});
-  ASSERT_TRUE(slow.CreateNode(Desk::Name("a"), Node("CREATING"), "", {}).has_value());
-  slow.RemoveNode(Desk::Name("a"));
+  ASSERT_TRUE(slow.CreateNode(Harness::Name("a"), Node("CREATING"), "", {}).has_value());
+  slow.RemoveNode(Harness::Name("a"));
   State state;
   Pods(state)[Addr("pod.a")] = record;
   const auto observation = Observe({Spec{}, state}, AllKinds().all, slow, 10, {});
@@ -201,7 +201,7 @@ TEST_F(RefreshTest, ACreateOfWhichNobodyHeardIsFoundAmongTheOperations) {
 
 TEST_F(RefreshTest, APendingCreateThatStillRunsStaysPending) {
   FakeProvider slow(FakeProvider::Options{.looks = 100});
-  const auto operation = slow.CreateNode(Desk::Name("a"), Node("CREATING"), "", {});
+  const auto operation = slow.CreateNode(Harness::Name("a"), Node("CREATING"), "", {});
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun(operation->name)};
   State state;
@@ -224,7 +224,7 @@ TEST_F(RefreshTest, APendingDeleteThatTookIsForgotten) {
 }
 
 TEST_F(RefreshTest, APendingDeleteThatWasNeverSentIsDropped) {
-  cloud_.PutNode(Desk::Name("a"), Node());
+  cloud_.PutNode(Harness::Name("a"), Node());
   PodRecord record = Record("a");
   record.current.life = Deleting{Begun()};
   const State state = Settled(record);
@@ -233,7 +233,7 @@ TEST_F(RefreshTest, APendingDeleteThatWasNeverSentIsDropped) {
 }
 
 TEST_F(RefreshTest, APendingDeleteThatStillRunsStaysPending) {
-  cloud_.PutNode(Desk::Name("a"), Node("DELETING"));
+  cloud_.PutNode(Harness::Name("a"), Node("DELETING"));
   PodRecord record = Record("a");
   record.current.life = Deleting{Begun()};
   EXPECT_TRUE(Pods(Settled(record)).at(Addr("pod.a")).pending().has_value());
@@ -241,8 +241,8 @@ TEST_F(RefreshTest, APendingDeleteThatStillRunsStaysPending) {
 
 TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
   FakeProvider slow(FakeProvider::Options{.looks = 3});
-  slow.PutNode(Desk::Name("a"), Node());
-  const auto operation = slow.PatchNode(Desk::Name("a"), Node(), {"labels"}, {});
+  slow.PutNode(Harness::Name("a"), Node());
+  const auto operation = slow.PatchNode(Harness::Name("a"), Node(), {"labels"}, {});
   State state;
   Pods(state)[Addr("pod.a")] = Record("a");
   Pods(state)[Addr("pod.a")].current.life = Changing{Begun(operation->name)};
@@ -262,7 +262,7 @@ TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
 class OtherStateTest : public RefreshTest {
  protected:
   OtherStateTest() {
-    cloud_.PutNode(Desk::Name("a"), WithLineage(Node(), "theirs"));
+    cloud_.PutNode(Harness::Name("a"), WithLineage(Node(), "theirs"));
     state_.lineage = "ours";
   }
   PodRecord* Settled(PodRecord record) {
@@ -271,7 +271,7 @@ class OtherStateTest : public RefreshTest {
     state_ = Settle(state_, *observation, AllKinds().all, &notes_);
     return Pods(state_).contains(Addr("pod.a")) ? &Pods(state_).at(Addr("pod.a")) : nullptr;
   }
-  std::string Uid() { return NodeUid(*cloud_.Node(Desk::Name("a"))); }
+  std::string Uid() { return NodeUid(*cloud_.Node(Harness::Name("a"))); }
 
   State state_;
 };
@@ -288,8 +288,8 @@ TEST_F(OtherStateTest, ACreateWhoseAnswerWasLostDoesNotTakeItUp) {
                                   kMadeByOthers));
   // By its label the node is this state's, or nobody says whose it is.
   for (const Value& node : {WithLineage(Node(), "ours"), Node()}) {
-    cloud_.RemoveNode(Desk::Name("a"));
-    cloud_.PutNode(Desk::Name("a"), node);
+    cloud_.RemoveNode(Harness::Name("a"));
+    cloud_.PutNode(Harness::Name("a"), node);
     ASSERT_NE(Settled(record), nullptr);
     EXPECT_TRUE(Settled(record)->exists());
   }
@@ -298,7 +298,7 @@ TEST_F(OtherStateTest, ACreateWhoseAnswerWasLostDoesNotTakeItUp) {
 // The operation that is found for it is the other state's.
 TEST_F(OtherStateTest, NorWhileItsOperationIsNotKnown) {
   FakeProvider slow(FakeProvider::Options{.looks = 9});
-  ASSERT_TRUE(slow.CreateNode(Desk::Name("a"), WithLineage(Node("CREATING"), "theirs"), "", {}));
+  ASSERT_TRUE(slow.CreateNode(Harness::Name("a"), WithLineage(Node("CREATING"), "theirs"), "", {}));
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun()};
   Pods(state_)[Addr("pod.a")] = record;
@@ -334,18 +334,18 @@ TEST_F(OtherStateTest, ADeletionIsCompleteAndADeposedNodeIsGone) {
   EXPECT_EQ(Settled(record), nullptr);
   record = Record("b");
   record.deposed = {{"a", "", Present{}}};
-  cloud_.PutNode(Desk::Name("b"), Node());
+  cloud_.PutNode(Harness::Name("b"), Node());
   EXPECT_THAT(Settled(record)->deposed, IsEmpty());
 }
 
 // ---- Two records of one name, of which a state may tell as long as their uids differ.
 
 TEST_F(RefreshTest, OfTwoRecordsOfOneNameTheNodesOwnHasIt) {
-  cloud_.PutNode(Desk::Name("a"), Node());
+  cloud_.PutNode(Harness::Name("a"), Node());
   State state;
   state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   Pods(state)[Addr("pod.b")] = Record("a");
-  Pods(state)[Addr("pod.b")].current.uid = NodeUid(*cloud_.Node(Desk::Name("a")));
+  Pods(state)[Addr("pod.b")].current.uid = NodeUid(*cloud_.Node(Harness::Name("a")));
   for (const Life& life : {Life(Present{}), Life(Deleting{Begun()}), Life(Creating{Begun()})}) {
     Pods(state)[Addr("pod.a")] = Record("a");
     Pods(state)[Addr("pod.a")].current.life = life;
@@ -408,7 +408,7 @@ TEST(SettledState, CanBeReadWheneverTheStateBeforeCould) {
       Value node = Value::EmptyMap();
       node.Set("id", std::to_string(random() % 4));
       node.Set("state", random() % 3 == 0 ? "CREATING" : "READY");
-      survey.nodes[Desk::Name(id)] =
+      survey.nodes[Harness::Name(id)] =
           random() % 3 == 0 ? WithLineage(std::move(node), random() % 2 == 0 ? kLineage : "other")
                             : node;
     }
@@ -429,9 +429,9 @@ TEST_F(RefreshTest, AVanishedPodStaysInTheStateUntilAPlanSaysWhat) {
 }
 
 TEST_F(RefreshTest, HostKeysBelongToOneNode) {
-  cloud_.PutNode(Desk::Name("a"), Node());
+  cloud_.PutNode(Harness::Name("a"), Node());
   PodRecord record = Record("a");
-  record.current.uid = NodeUid(*cloud_.Node(Desk::Name("a")));
+  record.current.uid = NodeUid(*cloud_.Node(Harness::Name("a")));
   record.host_keys[0] = {"ssh-ed25519 AAAA"};
   EXPECT_FALSE(Pods(Settled(record)).at(Addr("pod.a")).host_keys.empty());
   record.current.uid = "of the node before";
@@ -489,12 +489,12 @@ TEST(Graph, ADeleteDoesNotWaitForWhatWaitsForIt) {
 }
 
 TEST(Graph, WhatIsImpliedNeedNotBeWaitedFor) {
-  Desk desk;
-  desk.Pods(Desk::Pod("a",
-                      "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}, "
-                      "{name: z, run: echo}]\n") +
-            Desk::Pod("b", "    dependsOn: [pod.a]\n"));
-  Plan plan = desk.MakePlan();
+  Harness harness;
+  harness.Pods(Harness::Pod("a",
+                            "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}, "
+                            "{name: z, run: echo}]\n") +
+               Harness::Pod("b", "    dependsOn: [pod.a]\n"));
+  Plan plan = harness.MakePlan();
   DropImpliedWaits(AllKinds().all, &plan);
   std::map<std::string, std::string> waits;
   for (const Change& change : plan.changes) {

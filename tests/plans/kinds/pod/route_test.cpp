@@ -1,4 +1,4 @@
-#include "plans/kinds/pod/way_in.h"
+#include "plans/kinds/pod/route.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,17 +21,17 @@ WorkerAccess Way(const PodRecord& record, const std::string& host = "10.0.0.7",
   worker.index = 2;
   worker.host = host;
   worker.port = 2222;
-  ChooseWay(record, has_external, &worker);
+  ChooseRoute(record, has_external, &worker);
   return worker;
 }
 
-TEST(WayInTest, GoesStraightWhereTheSpecSaysNothing) {
+TEST(RouteTest, GoesStraightWhereTheSpecSaysNothing) {
   const WorkerAccess worker = Way({});
   EXPECT_THAT(worker.through, IsEmpty());
-  EXPECT_EQ(worker.no_way, "");
+  EXPECT_EQ(worker.no_route, "");
 }
 
-TEST(WayInTest, JumpsAsSshDoes) {
+TEST(RouteTest, JumpsAsSshDoes) {
   PodRecord record;
   record.ssh.proxy_jump = "alice@bastion.example:2200";
   EXPECT_THAT(Way(record).through, ElementsAre("ssh", "-W", "10.0.0.7:2222", "-o", "BatchMode=yes",
@@ -41,7 +41,7 @@ TEST(WayInTest, JumpsAsSshDoes) {
               ElementsAre("ssh", "-W", "[fd00::7]:2222", "-o", "BatchMode=yes", "bastion"));
 }
 
-TEST(WayInTest, TunnelsToTheVmsName) {
+TEST(RouteTest, TunnelsToTheVmsName) {
   PodRecord record;
   record.project = "p";
   record.zone = "z";
@@ -53,7 +53,7 @@ TEST(WayInTest, TunnelsToTheVmsName) {
 }
 
 // Under `hostKeys: pinned` the first use is trusted only where the API holds no keys.
-TEST(WayInTest, AnApiThatFailsIsNoReasonToTrustTheFirstKey) {
+TEST(RouteTest, AnApiThatFailsIsNoReasonToTrustTheFirstKey) {
   std::vector<WorkerAccess> workers(2);
   workers[0].host_keys = {"ssh-ed25519 AAAA"};
   DistrustUnread(MakeError(ErrorCode::kNotFound, "no such attribute"), &workers);
@@ -63,26 +63,26 @@ TEST(WayInTest, AnApiThatFailsIsNoReasonToTrustTheFirstKey) {
   EXPECT_THAT(workers[1].distrust, HasSubstr("the API did not tell it (503: try again)"));
 }
 
-TEST(WayInTest, HasNoWayToAVmWithoutAUsableName) {
+TEST(RouteTest, HasNoWayToAVmWithoutAUsableName) {
   PodRecord record;
   record.ssh.iap = true;
-  EXPECT_THAT(Way(record).no_way, HasSubstr("`hostname`"));
+  EXPECT_THAT(Way(record).no_route, HasSubstr("`hostname`"));
   record.vm_names[2] = "--account=x";
-  EXPECT_THAT(Way(record).no_way, HasSubstr("`hostname`"));
+  EXPECT_THAT(Way(record).no_route, HasSubstr("`hostname`"));
   EXPECT_THAT(Way(record).through, IsEmpty());
 }
 
-TEST(WayInTest, ForcedToTheExternalAddressItWantsOne) {
+TEST(RouteTest, ForcedToTheExternalAddressItWantsOne) {
   PodRecord record;
   record.ssh.external_address = true;
-  EXPECT_EQ(Way(record).no_way, "");
-  EXPECT_THAT(Way(record, "10.0.0.7", false).no_way, HasSubstr("no external address"));
+  EXPECT_EQ(Way(record).no_route, "");
+  EXPECT_THAT(Way(record, "10.0.0.7", false).no_route, HasSubstr("no external address"));
   record.ssh.iap = true;
   record.vm_names[2] = "t1v-n-1-w-2";
-  EXPECT_EQ(Way(record, "10.0.0.7", false).no_way, "") << "IAP needs none";
+  EXPECT_EQ(Way(record, "10.0.0.7", false).no_route, "") << "IAP needs none";
 }
 
-TEST(WayInTest, AsksForAllAttributesOnlyWhereNamesAreNeeded) {
+TEST(RouteTest, AsksForAllAttributesOnlyWhereNamesAreNeeded) {
   SshSettings ssh;
   EXPECT_EQ(AttributesQuery(ssh), "hostkeys/");
   ssh.iap = true;
@@ -92,7 +92,7 @@ TEST(WayInTest, AsksForAllAttributesOnlyWhereNamesAreNeeded) {
 }
 
 // Workers write them, and a known_hosts file that podctl writes is read by ssh.
-TEST(WayInTest, AHostKeyIsOneKeyOfItsType) {
+TEST(RouteTest, AHostKeyIsOneKeyOfItsType) {
   using namespace std::string_literals;
   const std::string blob = Base64Encode("\0\0\0\x0bssh-ed25519\0\0\0\x20"s + std::string(32, 'k'));
   const auto keys = [](const std::string& type, const std::string& value) {

@@ -28,23 +28,23 @@ constexpr char kGateNodes[] = "/v2/projects/p/locations/europe-west4-a/nodes";
 
 // ---- The rules.
 
-Arrival Get(const std::string& host) {
-  Arrival arrival;
-  arrival.method = "GET";
-  arrival.target = "/v2/x";
-  arrival.hosts = {host};
-  return arrival;
+RequestHead Get(const std::string& host) {
+  RequestHead head;
+  head.method = "GET";
+  head.target = "/v2/x";
+  head.hosts = {host};
+  return head;
 }
-Arrival Post(const std::string& type = "application/json") {
-  Arrival arrival = Get("127.0.0.1:8470");
-  arrival.method = "POST";
-  arrival.types = {type};
-  arrival.has_body = true;
-  return arrival;
+RequestHead Post(const std::string& type = "application/json") {
+  RequestHead head = Get("127.0.0.1:8470");
+  head.method = "POST";
+  head.types = {type};
+  head.has_body = true;
+  return head;
 }
 // 0: let in.
-int Judge(const Arrival& arrival) {
-  const Refusal refusal = CheckArrival({.port = 8470, .hosts = {}, .users = {}}, arrival);
+int Judge(const RequestHead& head) {
+  const Refusal refusal = CheckRequestHead({.port = 8470, .hosts = {}, .users = {}}, head);
   return refusal ? refusal->HttpStatus() : 0;
 }
 
@@ -81,7 +81,7 @@ TEST(GateTest, AHostIsLoopbackWithThePortThatIsListenedOn) {
                            "metadata.google.internal:8470"}) {
     EXPECT_EQ(Judge(Get(host)), 403) << host;
   }
-  Arrival none = Get("x");
+  RequestHead none = Get("x");
   none.hosts.clear();
   EXPECT_EQ(Judge(none), 403);
   none.hosts = {"127.0.0.1:8470", "evil.example"};
@@ -93,17 +93,17 @@ TEST(GateTest, ARouteMayHaveHostsOfItsOwn) {
       .port = 80, .hosts = {"metadata.google.internal", "169.254.169.254"}, .users = {}};
   for (const char* host : {"metadata.google.internal", "Metadata.Google.Internal:80",
                            "169.254.169.254", "169.254.169.254:80", "localhost"}) {
-    EXPECT_FALSE(CheckArrival(metadata, Get(host))) << host;
+    EXPECT_FALSE(CheckRequestHead(metadata, Get(host))) << host;
   }
-  EXPECT_TRUE(CheckArrival(metadata, Get("evil.example")));
-  EXPECT_TRUE(CheckArrival(metadata, Get("metadata.google.internal:8470")));
+  EXPECT_TRUE(CheckRequestHead(metadata, Get("evil.example")));
+  EXPECT_TRUE(CheckRequestHead(metadata, Get("metadata.google.internal:8470")));
 }
 
 TEST(GateTest, ATargetIsAPath) {
   for (const char* target : {"http://127.0.0.1:8470/v2/x", "127.0.0.1:8470", "*", ""}) {
-    Arrival arrival = Get("127.0.0.1:8470");
-    arrival.target = target;
-    EXPECT_EQ(Judge(arrival), 400) << target;
+    RequestHead head = Get("127.0.0.1:8470");
+    head.target = target;
+    EXPECT_EQ(Judge(head), 400) << target;
   }
 }
 
@@ -111,14 +111,14 @@ TEST(GateTest, APageOfAnotherOriginIsRefused) {
   for (const char* origin :
        {"https://evil.example", "null", "", "http://localhost:8470", "http://127.0.0.1:9999",
         "https://127.0.0.1:8470", "http://127.0.0.1:8470.evil.example"}) {
-    Arrival arrival = Post();
-    arrival.origins = {origin};
-    EXPECT_EQ(Judge(arrival), 403) << origin;
-    arrival = Get("127.0.0.1:8470");
-    arrival.origins = {"http://127.0.0.1:8470", origin};
-    EXPECT_EQ(Judge(arrival), 403) << origin;
+    RequestHead head = Post();
+    head.origins = {origin};
+    EXPECT_EQ(Judge(head), 403) << origin;
+    head = Get("127.0.0.1:8470");
+    head.origins = {"http://127.0.0.1:8470", origin};
+    EXPECT_EQ(Judge(head), 403) << origin;
   }
-  Arrival own = Post();
+  RequestHead own = Post();
   own.origins = {"http://127.0.0.1:8470"};
   own.sites = {"same-origin"};
   EXPECT_EQ(Judge(own), 0);
@@ -126,21 +126,21 @@ TEST(GateTest, APageOfAnotherOriginIsRefused) {
 
 TEST(GateTest, ABrowserSaysWhetherAnotherSiteAsks) {
   for (const char* site : {"cross-site", "same-site", "", "Cross-Site", "something-new"}) {
-    Arrival arrival = Post();
-    arrival.sites = {site};
-    EXPECT_EQ(Judge(arrival), 403) << site;
-    arrival.destinations = {"document"};  // a form
-    EXPECT_EQ(Judge(arrival), 403) << site;
-    arrival = Get("127.0.0.1:8470");
-    arrival.sites = {site};
-    arrival.destinations = {"image"};
-    EXPECT_EQ(Judge(arrival), 403) << site;
-    arrival.destinations = {"iframe"};
-    EXPECT_EQ(Judge(arrival), 403) << site;
-    arrival.destinations = {"document"};  // a link that somebody follows
-    EXPECT_EQ(Judge(arrival), 0) << site;
+    RequestHead head = Post();
+    head.sites = {site};
+    EXPECT_EQ(Judge(head), 403) << site;
+    head.destinations = {"document"};  // a form
+    EXPECT_EQ(Judge(head), 403) << site;
+    head = Get("127.0.0.1:8470");
+    head.sites = {site};
+    head.destinations = {"image"};
+    EXPECT_EQ(Judge(head), 403) << site;
+    head.destinations = {"iframe"};
+    EXPECT_EQ(Judge(head), 403) << site;
+    head.destinations = {"document"};  // a link that somebody follows
+    EXPECT_EQ(Judge(head), 0) << site;
   }
-  Arrival typed = Post();
+  RequestHead typed = Post();
   typed.sites = {"none"};
   EXPECT_EQ(Judge(typed), 0);
 }
@@ -156,18 +156,18 @@ TEST(GateTest, ABodyIsJson) {
         "application/json-seq"}) {
     EXPECT_EQ(Judge(Post(type)), 415) << type;
   }
-  Arrival arrival = Post();
-  arrival.types = {"application/json", "text/plain"};
-  EXPECT_EQ(Judge(arrival), 415);
-  arrival.types = {};
-  EXPECT_EQ(Judge(arrival), 415);
-  arrival.has_body = false;  // curl -X POST
-  EXPECT_EQ(Judge(arrival), 0);
-  arrival.types = {"application/x-www-form-urlencoded"};  // a form without fields
-  EXPECT_EQ(Judge(arrival), 415);
-  arrival = Get("127.0.0.1:8470");
-  arrival.has_body = true;
-  EXPECT_EQ(Judge(arrival), 400);
+  RequestHead head = Post();
+  head.types = {"application/json", "text/plain"};
+  EXPECT_EQ(Judge(head), 415);
+  head.types = {};
+  EXPECT_EQ(Judge(head), 415);
+  head.has_body = false;  // curl -X POST
+  EXPECT_EQ(Judge(head), 0);
+  head.types = {"application/x-www-form-urlencoded"};  // a form without fields
+  EXPECT_EQ(Judge(head), 415);
+  head = Get("127.0.0.1:8470");
+  head.has_body = true;
+  EXPECT_EQ(Judge(head), 400);
 }
 
 // ---- On the wire.

@@ -99,17 +99,17 @@ class LightServerTest : public ::testing::Test {
     std::string key;
     std::ifstream(folder_ + "/key.pub") >> type >> key;
     key_ = type + " " + key;
-    auto nursery = Nursery::Start(mark_);
-    EXPECT_TRUE(nursery);
-    nursery_ = *std::move(nursery);
-    auto started = LightServer::Start(2, *nursery_);
+    auto spawner = ProcessSpawner::Start(mark_);
+    EXPECT_TRUE(spawner);
+    spawner_ = *std::move(spawner);
+    auto started = LightServer::Start(2, *spawner_);
     EXPECT_TRUE(started);
     server_ = *std::move(started);
     for (int i = 0; i < 3; ++i) ids_.push_back(OpenDoor(i));
   }
   ~LightServerTest() override {
     server_.reset();
-    nursery_.reset();
+    spawner_.reset();
     for (const int file : unread_) ::close(file);
     std::filesystem::remove_all(folder_);
   }
@@ -164,7 +164,7 @@ class LightServerTest : public ::testing::Test {
   const std::string sleeper_ = "sleep 8" + std::to_string(::getpid());
   std::string folder_;
   std::string key_;
-  std::unique_ptr<Nursery> nursery_;
+  std::unique_ptr<ProcessSpawner> spawner_;
   std::unique_ptr<LightServer> server_;
   std::vector<LightServer::Id> ids_;
   std::vector<std::shared_ptr<OneGuest>> hosts_;
@@ -343,7 +343,7 @@ TEST_F(LightServerTest, ABackgroundProcessOutlivesItsConnectionAndDiesWithTheSer
   EXPECT_EQ(Ssh(0, sleeper_ + " > /dev/null 2>&1 < /dev/null &").code, 0);
   EXPECT_EQ(Shell("pgrep -xf '" + sleeper_ + "'").code, 0);
   server_.reset();
-  nursery_.reset();
+  spawner_.reset();
   // It has been killed; it is there until init has taken it off the table.
   EXPECT_TRUE(Eventually([&] { return Shell("pgrep -xf '" + sleeper_ + "'").code == 1; }));
 }

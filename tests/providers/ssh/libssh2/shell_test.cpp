@@ -204,7 +204,7 @@ TEST(InteractiveTest, AWayThatIsNotThereIsNoChangedHostKey) {
   const SshServer server(down);
   WorkerAccess worker = server.Access();
   worker.host_keys = {"ssh-ed25519 AAAA"};
-  worker.no_way = "nobody knows its name";
+  worker.no_route = "nobody knows its name";
   const Redirected files("");
   ssh::LocalTerminal terminal(files.in_, files.out_, files.err_);
   const ssh::WorkerResult result = OpenShell(worker, {}, terminal);

@@ -32,10 +32,10 @@ class Socket {
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
   }
-  // `room`: of its receive buffer, in bytes; 0: the usual.
-  static Socket To(int port, int room = 0) {
+  // `pending`: of its receive buffer, in bytes; 0: the usual.
+  static Socket To(int port, int pending = 0) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (room > 0) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+    if (pending > 0) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &pending, sizeof(pending));
     sockaddr_in in{};
     in.sin_family = AF_INET;
     in.sin_port = htons(static_cast<std::uint16_t>(port));

@@ -1,11 +1,12 @@
 // `ssh.publishKeys` of a pod.
+#include "plans/kinds/pod/reader/metadata_reader.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "cmd/views/snippet.h"
-#include "plans/kinds/pod/reader/metadata_reader.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/loader.h"
 #include "tests/support/fake_file_system.h"
