@@ -153,8 +153,8 @@ Error KnownPods::WithRequest(const std::string& pod, const PodRecord& record,
   const bool goes = pending && pending->kind == PendingAction::Kind::kDelete;
   if (!doors_.provider || record.exists() || goes) return error;
   const Patience patience(doors_.stop);
-  const auto asked = BackingOf(record).AskRequest(**doors_.provider, record, lineage,
-                                                        patience.token());
+  const auto asked =
+      BackingOf(record).AskRequest(**doors_.provider, record, lineage, patience.token());
   if (!asked || !*asked) return error;
   const NodeRequest& request = **asked;
   const std::string of = PodAddress(pod).Text();
