@@ -232,7 +232,7 @@ std::string ExecProgress::PlainLine() {
     if (tally_.PhaseOf(i) == Phase::kRetrying) kept_out.push_back(workers_[i]);
   }
   const std::string who =
-      kept_out.empty() ? "" : "; retrying " + Clipped(WorkersName(pod_, kept_out, per_slice_));
+      kept_out.empty() ? "" : "; waiting for " + Clipped(WorkersName(pod_, kept_out, per_slice_));
   return fmt::format("{}: {}{}{} [{} elapsed{}]", pod_, Counts(), Amount(), who,
                      Whole(now - began_), pace.empty() ? "" : ", " + pace);
 }

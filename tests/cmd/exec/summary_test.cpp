@@ -477,8 +477,9 @@ TEST_F(ExecDeskTest, ALogTellsACauseOfWaitingOnce) {
   }
   display.OnEnd();
   EXPECT_EQ(err_.str(),
-            "research: 0/3 ok, 3 retrying: connection refused [3s elapsed]\n"
-            "research: 0/3 ok, 3 retrying: other [7s elapsed]\n");
+            "research: 0/3 ok, 3 retrying: connection refused; waiting for research/[0-2] [3s "
+            "elapsed]\n"
+            "research: 0/3 ok, 3 retrying: other; waiting for research/[0-2] [7s elapsed]\n");
 }
 
 TEST_F(ExecDeskTest, EventsAreWholeLinesOfJson) {
