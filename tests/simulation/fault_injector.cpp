@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "plans/kinds/pod/node_view.h"
 #include "plans/spec/runtime_flags.h"
+#include "providers/base/encoding.h"
 
 namespace podctl::simulation {
 namespace {
@@ -252,11 +254,13 @@ StepOutcome FaultInjector::RunOn(const Step& step, const WorkerAccess& worker,
   const bool acts = !fails || dice_.Chance(0.5);
   if (fails) ++record_.faults;
   Note(fmt::format("{}{}", call, fails ? (acts ? ", which breaks off late" : ", no route") : ""));
-  // The fake's host keys name the node: "ssh-ed25519 …/NODE/WORKER".
+  // The 32 bytes of the fake's host keys name the node: "NODE/WORKER".
   std::string node;
   if (!worker.host_keys.empty()) {
-    const std::string key = worker.host_keys.front().substr(0, worker.host_keys.front().rfind('/'));
-    node = IdOf(key);
+    const std::string& key = worker.host_keys.front();
+    const std::string blob = Base64Decode(key.substr(key.find(' ') + 1)).value_or("");
+    if (blob.size() > 32) node = blob.substr(blob.size() - 32);
+    node.resize(std::min(node.size(), node.find('/')));
   }
   const auto there = harness_.cloud.Node(Harness::Name(node));
   if (!there || NodeState(*there) != "READY") {

@@ -76,7 +76,7 @@ class LaunchTest : public ::testing::Test {
   const JobSpec& Load(const std::string& job) {
     testing::FakeFileSystem files;
     files.SetFile("podctl.yaml", kPods + job);
-    files.SetFile("src/train.py", "");
+    files.SetFolder("src");
     Diagnostics diagnostics;
     spec_ = LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
     EXPECT_EQ(FormatDiagnostics(diagnostics, {}), "");
