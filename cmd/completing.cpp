@@ -241,7 +241,9 @@ class Completer {
     std::string head = comma == std::string::npos ? "" : word_.substr(0, comma + 1);
     if (word_.substr(head.size()).starts_with('!')) head += '!';
     const auto workers = world().Workers(pod);
-    if (head.empty() && !workers.empty()) Add("all");
+    const std::string_view command = line_.command->name();
+    const bool takes_one = command == "ssh" || command == "tunnel";
+    if (head.empty() && !workers.empty() && !takes_one) Add("all");
     AddAll(workers, head);
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <mutex>
 
 #include "cmd/command.h"
 #include "cmd/interrupt.h"
@@ -38,9 +39,15 @@ Result<ssh::WorkerResult> RunSession(const TerminalDoors& doors, const WorkerAcc
   if (const char* term = std::getenv("TERM"); term != nullptr && *term != '\0') shell.term = term;
   std::stop_source end;
   const std::stop_callback on_stop(doors.stop, [&end] { end.request_stop(); });
-  LossWatch watch(doors.pods, worker.pod, [&end] { end.request_stop(); });
+  std::mutex printing;
+  const auto print = [&](const std::string& line) {
+    const std::lock_guard lock(printing);
+    doors.streams.err << line << "\n" << std::flush;
+  };
+  LossWatch watch(
+      doors.pods, worker.pod, [&end] { end.request_stop(); }, print);
   shell.on_trouble = [&](const std::string& text) {
-    doors.streams.err << fmt::format("{}: {}; trying again\n", worker.Name(), text);
+    print(fmt::format("{}: {}; trying again", worker.Name(), text));
     watch.Trouble();
   };
   auto result = ssh::RunShell(worker, *identities, shell, terminal, doors.clock, doors.random,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "cmd/interrupt.h"
@@ -183,8 +184,13 @@ Value LaunchDocument(const JobSpec& job, const LaunchPod* pod, const Launch& lau
 std::string JobsOfSpecTable(const std::vector<JobSpec>& jobs) {
   std::vector<TableRow> table = {{"JOB", "POD", "LAUNCHER  ", "COMMAND"}};
   for (const JobSpec& job : jobs) {
+    // A row is a line.
+    std::string command = CommandAsWritten(job);
+    if (const auto end = command.find('\n'); end != std::string::npos) {
+      command.replace(end, std::string::npos, " …");
+    }
     table.push_back(
-        {job.name, job.pod, std::string(LauncherName(job.launcher)), CommandAsWritten(job)});
+        {job.name, job.pod, std::string(LauncherName(job.launcher)), std::move(command)});
   }
   return TableText(table);
 }

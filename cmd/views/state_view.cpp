@@ -275,6 +275,8 @@ void AddNotMade(const std::vector<PodSpec>& pods, std::vector<StatusRow>* rows) 
 
 namespace {
 
+constexpr std::ptrdiff_t kProjectColumn = 4;
+
 // With at most so many addresses of a pod.
 std::vector<TableRow> StatusCells(const std::vector<StatusRow>& rows, std::size_t most) {
   std::vector<TableRow> table = {
@@ -283,7 +285,7 @@ std::vector<TableRow> StatusCells(const std::vector<StatusRow>& rows, std::size_
     std::vector<std::string> shown = row.addresses;
     if (shown.size() > most) {
       shown.resize(most);
-      shown.push_back(most == 0 ? "…" : fmt::format("… {} more", row.addresses.size() - most));
+      shown.push_back(fmt::format("… {} more", row.addresses.size() - most));
     }
     table.push_back({row.pod, row.state, row.health, row.type, row.project, row.zone, row.workers,
                      shown.empty() ? "-" : Join(shown, ", ")});
@@ -305,7 +307,11 @@ bool Fits(const std::vector<TableRow>& table, int width) {
 std::string StatusTable(const std::vector<StatusRow>& rows, bool color, int width) {
   std::size_t most = 4;
   std::vector<TableRow> table = StatusCells(rows, most);
-  while (width > 0 && most > 0 && !Fits(table, width)) table = StatusCells(rows, --most);
+  while (width > 0 && most > 1 && !Fits(table, width)) table = StatusCells(rows, --most);
+  // An address says more than the project, which most pods have in common.
+  if (width > 0 && !Fits(table, width)) {
+    for (TableRow& row : table) row.erase(row.begin() + kProjectColumn);
+  }
   const Paint paint(color);
   const auto ink = [&](std::size_t r, std::size_t column, const std::string& cell) {
     if (r == 0) return paint(Ink::kBold, cell);

@@ -119,7 +119,11 @@ void KnownPods::NoteTrouble(const std::string& pod, const Value& node) const {
 }
 
 std::string KnownPods::StandingAdvice(const std::string& pod) const {
-  if (std::string loss = LossAdvice(pod); !loss.empty()) return loss;
+  std::string loss = LossAdvice(pod);
+  return loss.empty() ? TroubleSeen(pod) : loss;
+}
+
+std::string KnownPods::TroubleSeen(const std::string& pod) const {
   const std::lock_guard lock(mutex_);
   const auto trouble = troubles_.find(BarePodName(pod));
   return trouble == troubles_.end() ? std::string() : trouble->second;

@@ -65,8 +65,10 @@ class KnownPods {
   // tell. Waits some seconds at most, and not beyond `stop`. Thread safe.
   std::optional<Error> AskLoss(const std::string& pod, const PodRecord& record,
                                const std::stop_token& stop) const;
-  // The same; and of a node that is there, why its workers may be silent: "Pod `a` is REPAIRING:
-  // …".
+  // Of a node that was there when it was last asked for, why its workers may be silent: "Pod `a` is
+  // REPAIRING: …". Empty: nothing is known. Asks nobody. Thread safe.
+  std::string TroubleSeen(const std::string& pod) const;
+  // Both of these.
   std::string StandingAdvice(const std::string& pod) const;
   // What to do about a worker that takes none of our keys, as far as its node tells: a sentence.
   // Empty where nothing is known.

@@ -82,7 +82,11 @@ void LossWatch::Trouble() {
 
 void LossWatch::Ask(const std::stop_token& stop, const PodRecord& record) {
   auto loss = pods_.AskLoss(pod_, record, stop);
-  if (!loss) return;
+  if (!loss) {
+    const std::string why = on_silence_ ? pods_.TroubleSeen(pod_) : "";
+    if (!why.empty()) on_silence_(why);
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     loss_ = *std::move(loss);

@@ -21,9 +21,15 @@ namespace podctl {
 // Of one pod, for as long as it is waited for. Thread safe.
 class LossWatch {
  public:
-  // `pods` is lent. `on_loss` is called at most once, on another thread, when loss() is known.
-  LossWatch(const KnownPods& pods, std::string pod, std::function<void()> on_loss)
-      : pods_(pods), pod_(std::move(pod)), on_loss_(std::move(on_loss)) {}
+  // `pods` is lent. `on_loss` is called at most once, on another thread, when loss() is known;
+  // `on_silence`, where there is one, likewise where the node is there and its state says why its
+  // workers may be silent: "Pod `a` is REPAIRING: …".
+  LossWatch(const KnownPods& pods, std::string pod, std::function<void()> on_loss,
+            std::function<void(const std::string&)> on_silence = {})
+      : pods_(pods),
+        pod_(std::move(pod)),
+        on_loss_(std::move(on_loss)),
+        on_silence_(std::move(on_silence)) {}
 
   // A try came to nothing, and another one follows. Does not wait for the service.
   void Trouble();
@@ -36,6 +42,7 @@ class LossWatch {
   const KnownPods& pods_;
   const std::string pod_;
   const std::function<void()> on_loss_;
+  const std::function<void(const std::string&)> on_silence_;
   mutable std::mutex mutex_;
   bool asked_ = false;
   std::optional<Error> loss_;

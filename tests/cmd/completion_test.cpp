@@ -114,6 +114,8 @@ TEST(Completion, WorkersAsFarAsThePodHasSome) {
   EXPECT_THAT(Complete({"exec", "pod.research", "--worker=0,"}),
               ElementsAre("--worker=0,0", "--worker=0,1", "--worker=0,2", "--worker=0,3"));
   EXPECT_THAT(Complete({"ssh", "research", "--worker", "!2"}), ElementsAre("!2"));
+  EXPECT_THAT(Complete({"ssh", "research", "--worker", ""}), ElementsAre("0", "1", "2", "3"))
+      << "a shell is opened on one";
   EXPECT_THAT(Complete({"cp", "a", "research:b", "--worker", "3"}), ElementsAre("3"));
   EXPECT_THAT(Complete({"run", "train", "--on", ""}), ElementsAre("all", "0", "1"));
   EXPECT_THAT(Complete({"exec", "unknown", "--worker", ""}), IsEmpty());

@@ -70,6 +70,11 @@ class TunnelView final : public TunnelsWatcher {
     on_trouble_();
     Note(text);
   }
+  // Why there may be no answer.
+  void OnStatus(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    Note(text);
+  }
   void OnHostKey(const WorkerAccess& worker, const HostKeyText& key) override {
     const std::lock_guard lock(mutex_);
     pods_.Remember(address_, {{worker.index, key}});
@@ -160,9 +165,13 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
   const bool browser = options.open == "browser" && streams.out_is_terminal;
   std::stop_source end;
   const std::stop_callback on_stop(wiring.interrupt().drain(), [&end] { end.request_stop(); });
-  LossWatch watch(pods, BarePodName(options.pod), [&end] { end.request_stop(); });
+  LossWatch* asks = nullptr;
   TunnelView view(pods, target->address, reporter, streams, wiring.clock(),
-                  browser ? &wiring.environment() : nullptr, [&watch] { watch.Trouble(); });
+                  browser ? &wiring.environment() : nullptr, [&asks] { asks->Trouble(); });
+  LossWatch watch(
+      pods, BarePodName(options.pod), [&end] { end.request_stop(); },
+      [&view](const std::string& why) { view.OnStatus(why); });
+  asks = &watch;
   http::CurlTransport http(fmt::format("podctl/{}", kVersion));
   const TunnelDoors doors{[&](const WorkerAccess& worker) {
                             return WayTo(wiring.keyring(), wiring.environment(), wiring.clock(),

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "cmd/views/launch_view.h"
@@ -372,6 +373,13 @@ TEST_F(LaunchTest, ReferencesToItsOwnPodArePutIn) {
   const auto here = MakeLocalLaunch(spec_.jobs[0], {});
   ASSERT_FALSE(here);
   EXPECT_THAT(here.error().hint, HasSubstr("`--local` knows no pod"));
+}
+
+TEST_F(LaunchTest, AListHasALineForEachJob) {
+  Load("    pod: four\n    command: [\"set -e\\necho two\"]\n");
+  const std::string table = JobsOfSpecTable(spec_.jobs);
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2) << table;
+  EXPECT_THAT(table, HasSubstr("set -e …"));
 }
 
 // A label is somebody's text; in a shell's text it would be commands.

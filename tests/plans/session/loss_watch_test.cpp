@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <future>
 
 #include "tests/plans/session/session_harness.h"
 #include "tests/support/fake_workers.h"
@@ -123,6 +124,19 @@ TEST_F(LossWatchTest, APodThatIsThereIsTriedOn) {
   EXPECT_THAT(Run()[0].message, HasSubstr("cannot connect"));
   EXPECT_FALSE(deaf_.stopped);
   EXPECT_THAT(reported_.lines, SizeIs(2));
+}
+
+TEST_F(LossWatchTest, TheStateOfANodeThatIsThereSaysWhy) {
+  cloud.EditNode({"p", "europe-west4-a", "research"},
+                 [](Value& node) { node.Set("state", "REPAIRING"); });
+  std::promise<std::string> heard;
+  LossWatch watch(
+      pods_, "research", [] { FAIL(); }, [&](const std::string& why) { heard.set_value(why); });
+  watch.Trouble();
+  watch.Trouble();
+  auto why = heard.get_future();
+  ASSERT_EQ(why.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_THAT(why.get(), HasSubstr("Pod `research` is REPAIRING"));
 }
 
 TEST_F(LossWatchTest, WhoIsInterruptedHearsThat) {
