@@ -9,7 +9,6 @@
 # STATE_BUCKET  gs://bucket/folder, where state and plans are kept; its bucket has versions turned on
 # SSH_KEY       private key for the workers, by which podctl reaches them; for `apply` only
 set -eu
-mkdir -p .podctl
 mark='<!-- podctl plan -->'
 name=podctl.state.json
 state=.podctl/$name
@@ -22,16 +21,32 @@ tell() {
 }
 fail() { tell "$1"; exit 1; }
 
+# Here are a key and the state of each run: what a branch committed here could lead them elsewhere.
+own_folder() {
+  [ ! -L .podctl ] || { echo '.podctl is a link, and has to be a folder of this run' >&2; exit 1; }
+  mkdir -p .podctl
+  chmod 700 .podctl
+  for each in plan plan.md plan.txt shown.txt rest lock pid there notes id_ed25519 id_ed25519.pub \
+    "$name" "$name.history"; do
+    rm -rf ".podctl/$each"
+  done
+  committed=$(git -c safe.directory='*' ls-files --stage -- .podctl) || fail 'this is no git checkout'
+  committed=$(printf '%s\n' "$committed" | grep -v '^100644 [^/]*[[:space:]]\.podctl/\.gitignore$' || :)
+  [ -z "$committed" ] || fail 'files are committed under .podctl/, where only .gitignore may be'
+}
+
 start() {
-  rm -f .podctl/plan.md .podctl/rest
+  own_folder
   [ -n "${STATE_BUCKET:-}" ] || fail 'STATE_BUCKET is not set: gs://bucket/folder'
   lock=$STATE_BUCKET/podctl.lock
   # Of these files, whatever the commit is called: that of the merge has the same.
   tree=$(git -c safe.directory='*' rev-parse 'HEAD^{tree}') || fail 'this is no git checkout'
-  shown=$STATE_BUCKET/plans/$tree.md
+  shown=$STATE_BUCKET/plans/$tree.txt
   [ -n "${SSH_KEY:-}" ] || return 0
-  (umask 077; printf '%s\n' "$SSH_KEY" > .podctl/id_ed25519)
+  (umask 077; set -C; printf '%s\n' "$SSH_KEY" > .podctl/id_ed25519) || fail 'SSH_KEY cannot be kept'
   ssh-keygen -y -f .podctl/id_ed25519 > .podctl/id_ed25519.pub || fail 'SSH_KEY is no private key'
+  grep -qsF "$(cut -d ' ' -f 2 .podctl/id_ed25519.pub)" pipeline.pub ||
+    fail 'the public half of SSH_KEY is not in pipeline.pub, so no pod lets it in'
 }
 
 # "There is no state" and "it could not be read" are two things: pipeline.md has put an object there
@@ -71,28 +86,30 @@ take_lock() {
 # At the end of an apply, cancelled ones too. Only a cancel in the middle of taking the lock leaves
 # open whose it is.
 give_back() {
-  rm -f .podctl/pid
+  rm -f .podctl/pid .podctl/id_ed25519
+  [ -n "$unsaved" ] || rm -rf "$state" "$state.history"   # in the bucket, and no artifact for all to read
   case $locked in
     yes) gcloud storage rm "$lock" ;;
     maybe) ! gcloud storage cat "$lock" | cmp -s - .podctl/lock || gcloud storage rm "$lock" ;;
   esac
 }
 
+# plan.md is what is read. It is cut where it is long, and says less than plan.txt, which is compared:
+# each value, each line of a script, and what an apply goes by besides. Neither holds a time of day.
 plan_here() {
   code=0
-  podctl plan --markdown --out .podctl/plan > .podctl/plan.md || code=$?
+  podctl plan --state "$state" --markdown --out .podctl/plan > .podctl/plan.md || code=$?
   [ $code -eq 0 ] || { tell 'podctl plan failed; the log says why.'; exit $code; }
+  podctl show --state "$state" .podctl/plan > .podctl/plan.txt || fail 'the plan cannot be shown'
 }
 
 make_plan() {
   start
   fetch
   plan_here
-  gcloud storage cp .podctl/plan.md "$shown" || fail 'cannot keep what was shown'
+  gcloud storage cp .podctl/plan.txt "$shown" || fail 'cannot keep what was shown'
 }
 
-# What a plan does, of what it shows: not what was found on the way.
-actions() { sed -n '/^<details>/q; /^\*\*\(Changed outside\|Warnings\|Notes\)/q; p' "$1"; }
 stale() {
   tell "Saved plan is stale: $1. To go on, start this pipeline by hand on the branch that is applied, which plans it anew, read that plan, and then run this job again"
   exit 4
@@ -101,21 +118,23 @@ stale() {
 apply() {
   start
   locked=
+  unsaved=
   trap 'exit 130' TERM INT HUP
   trap give_back EXIT
   echo $$ > .podctl/pid
   take_lock
   fetch
-  gcloud storage cp "$shown" .podctl/shown.md ||
+  gcloud storage cp "$shown" .podctl/shown.txt ||
     fail 'nobody has reviewed a plan for these files: start this pipeline by hand, which plans them, and then this job again'
   # Whoever plans may write into plans/; so what is applied is made here, of the files that were
   # merged, and is only compared with what was shown.
   plan_here
-  [ "$(actions .podctl/plan.md)" = "$(actions .podctl/shown.md)" ] ||
+  cmp -s .podctl/plan.txt .podctl/shown.txt ||
     stale 'main, the state or the pods are others than those that were reviewed'
   # podctl gets the runner's signals itself, and writes everything down before it leaves.
   podctl=
   stop=
+  unsaved=yes
   trap cancel TERM INT HUP
   podctl apply --state "$state" .podctl/plan &
   podctl=$!
@@ -132,7 +151,7 @@ apply() {
     locked=
     fail "the state could not be put back. It is an artifact of this job: once it is at $STATE_BUCKET/$name, gcloud storage rm $lock"
   }
-  rm -rf "$state" "$state.history"   # it is where it belongs, and no artifact for all to read
+  unsaved=
   [ $code -ne 0 ] || gcloud storage rm "$shown"
   [ $code -ne 4 ] || stale 'what is there has changed since this job planned'
   exit $code

@@ -334,9 +334,12 @@ class GitopsTest : public TemplatesTest {
     EXPECT_EQ(box_.RunProgram({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key"}).code,
               0);
     box_.SetVariable("SSH_KEY", std::string(TrimBlanks(box_.ReadFile("key"))));
-    box_.WriteFile("gitops/podctl.yaml",
-                   Replace(box_.ReadFile("gitops/podctl.yaml"), "user: pipeline",
-                           std::string("user: ") + UserName()));
+    std::string spec = box_.ReadFile("gitops/podctl.yaml");
+    for (const char* end : {"\n", "}"}) {
+      spec = Replace(spec, std::string("user: pipeline") + end, "user: " + UserName() + end);
+    }
+    box_.WriteFile("gitops/podctl.yaml", spec);
+    box_.WriteFile("gitops/pipeline.pub", box_.ReadFile("key.pub"));
   }
   // Workers that share this machine have its users only.
   std::string UserName() const {
@@ -360,6 +363,8 @@ class GitopsTest : public TemplatesTest {
     box_.WriteFile("gitops/podctl.yaml", Replace(box_.ReadFile("gitops/podctl.yaml"),
                                                  "\n    lifecycle:", text + "    lifecycle:"));
   }
+  // Of the folder that its clone has for itself.
+  bool Left(const std::string& name) const { return box_.Exists("clone/.podctl/" + name); }
   bool InBucket(const std::string& name) const { return box_.Exists("bucket/ours/podctl/" + name); }
 };
 
@@ -422,13 +427,18 @@ TEST_F(GitopsTest, EachLineOfTheTwoPipelinesRuns) {
     return box_.RunProgram({"sh", "-c", "cd clone && exec " + shell + " \"$0\"", script});
   };
   ExpectOk(box_.RunProgram({"sh", "-c", kClone, "clone"}));
-  ExpectOk(box_.RunProgram({"git", "clone", "-q", "gitops", "clone/.podctl/base"}));
   box_.SetVariable("GITHUB_STEP_SUMMARY", box_.Path("summary"));
   const auto github = RunLines(box_.ReadFile("gitops/.github/workflows/podctl.yml"));
-  ASSERT_EQ(github, (std::vector<std::string>{"sh .podctl/base/pipeline.sh plan",
-                                              "cat .podctl/plan.md >> \"$GITHUB_STEP_SUMMARY\"",
-                                              "exec sh pipeline.sh apply", "sh pipeline.sh stop"}));
-  for (const std::string& line : github) ExpectOk(in_clone("bash -e -c", line));
+  const std::string fresh = "rm -rf .podctl && mkdir -m 700 .podctl";
+  ASSERT_EQ(github,
+            (std::vector<std::string>{fresh, "sh .podctl/base/pipeline.sh plan",
+                                      "cat .podctl/plan.md >> \"$GITHUB_STEP_SUMMARY\"", fresh,
+                                      "exec sh pipeline.sh apply", "sh pipeline.sh stop"}));
+  for (const std::string& line : github) {
+    ExpectOk(in_clone("bash -e -c", line));
+    if (line != fresh) continue;
+    ExpectOk(box_.RunProgram({"git", "clone", "-q", "gitops", "clone/.podctl/base"}));
+  }
   EXPECT_THAT(box_.ReadFile("summary"), HasSubstr("<!-- podctl plan -->"));
   EXPECT_TRUE(InBucket("podctl.state.json"));
 
@@ -448,7 +458,8 @@ TEST_F(GitopsTest, EachLineOfTheTwoPipelinesRuns) {
   const std::string gitlab = box_.ReadFile("gitops/.gitlab-ci.yml");
   for (const std::string job : {"plan:", "apply:"}) {
     auto script = ScriptItems(gitlab, "  before_script:");
-    EXPECT_EQ(script.size(), 4U);
+    EXPECT_EQ(script.size(), 5U);
+    EXPECT_EQ(script.at(0), fresh) << "before anything is written there";
     for (std::string& item : ScriptItems(gitlab.substr(gitlab.find("\n" + job)), "  script:")) {
       script.push_back(std::move(item));
     }
@@ -519,7 +530,8 @@ TEST_F(GitopsTest, WhoPlansHoldsNoKeyAndAnApplyGoesByMainsOwnPlan) {
   box_.SetVariable("SSH_KEY", "");
   ExpectOk(Pipeline("plan"));
   EXPECT_FALSE(InBucket("podctl.state.json"));
-  EXPECT_EQ(box_.RunProgram({"sh", "-c", "ls bucket/ours/podctl/plans | grep -v '[.]md$'"}).out, "")
+  EXPECT_EQ(box_.RunProgram({"sh", "-c", "ls bucket/ours/podctl/plans | grep -v '[.]txt$'"}).out,
+            "")
       << "nothing that could be carried out";
   box_.SetVariable("SSH_KEY", key);
   ExpectOk(Pipeline("apply"));
@@ -527,7 +539,7 @@ TEST_F(GitopsTest, WhoPlansHoldsNoKeyAndAnApplyGoesByMainsOwnPlan) {
   AddToSpec("\n    labels: {team: vision}\n");
   box_.SetVariable("SSH_KEY", "");
   ExpectOk(Pipeline("plan"));
-  ExpectOk(box_.RunProgram({"sh", "-c", "sed -i s/vision/other/ bucket/ours/podctl/plans/*.md"}));
+  ExpectOk(box_.RunProgram({"sh", "-c", "sed -i s/vision/other/ bucket/ours/podctl/plans/*.txt"}));
   box_.SetVariable("SSH_KEY", key);
   const RunResult forged = Pipeline("apply");
   EXPECT_EQ(forged.code, 4) << forged;
@@ -536,6 +548,101 @@ TEST_F(GitopsTest, WhoPlansHoldsNoKeyAndAnApplyGoesByMainsOwnPlan) {
       << forged;
   EXPECT_TRUE(box_.GetNode("research").body["labels"]["team"].is_null());
   EXPECT_FALSE(InBucket("podctl.lock"));
+
+  ExpectOk(box_.RunProgram({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "other"}));
+  box_.WriteFile("gitops/pipeline.pub", box_.ReadFile("other.pub"));
+  const RunResult other = Pipeline("apply");
+  EXPECT_EQ(other.code, 1) << other;
+  EXPECT_THAT(other.err, HasSubstr("the public half of SSH_KEY is not in pipeline.pub")) << other;
+}
+
+// What makes a pod or a step stands in the plan's text, and not in the lines above it, which say
+// only that it is new.
+TEST_F(GitopsTest, WhatANewPodIsMadeOfIsComparedToo) {
+  box_.WriteFile("gitops/podctl.yaml",
+                 box_.ReadFile("gitops/podctl.yaml") + "\nvariables: {team: {}, step: {}}\n");
+  AddToSpec(
+      "\n    labels: {team: \"${var.team}\"}\n"
+      "    bootstrap: [{name: hello, run: \"echo ${var.step}\"}]\n");
+  box_.SetVariable("PODCTL_VAR_team", "vision");
+  box_.SetVariable("PODCTL_VAR_step", "one");
+  ExpectOk(Pipeline("plan"));
+  for (const std::string name : {"team", "step"}) {
+    box_.SetVariable("PODCTL_VAR_" + name, "other");
+    const RunResult stale = Pipeline("apply");
+    EXPECT_EQ(stale.code, 4) << name << stale;
+    EXPECT_EQ(box_.GetNode("research").status, 404) << name << " was applied unseen";
+    EXPECT_FALSE(Left("id_ed25519")) << "the key of the workers is for podctl only";
+    box_.SetVariable("PODCTL_VAR_" + name, name == "team" ? "vision" : "one");
+  }
+  ExpectOk(Pipeline("apply"));
+  EXPECT_EQ(box_.GetNode("research").body["labels"]["team"].AsString(), "vision");
+
+  // The state is no artifact of a job that made nothing.
+  box_.SetVariable("PODCTL_VAR_team", "speech");
+  ExpectOk(Pipeline("plan"));
+  box_.SetVariable("PODCTL_VAR_team", "other");
+  EXPECT_EQ(Pipeline("apply").code, 4);
+  EXPECT_FALSE(Left("podctl.state.json"));
+}
+
+TEST_F(GitopsTest, ANewerVersionOfASecretIsNotAppliedUnseen) {
+  const std::string secrets = "/v1/projects/my-project/secrets";
+  const std::string body = R"({"replication": {"automatic": {}}})";
+  ASSERT_EQ(box_.Http("POST", secrets + "?secretId=token", body).status, 200);
+  const auto add = [&](const std::string& base64) {
+    const std::string version = R"({"payload": {"data": ")" + base64 + "\"}}";
+    ASSERT_EQ(box_.Http("POST", secrets + "/token:addVersion", version).status, 200);
+  };
+  add("b25l");
+  AddToSpec("\n    metadata: {token: {secret: projects/my-project/secrets/token}}\n");
+  ExpectOk(Pipeline("plan"));
+  add("dHdv");
+  const RunResult stale = Pipeline("apply");
+  EXPECT_EQ(stale.code, 4) << stale;
+  EXPECT_EQ(box_.GetNode("research").status, 404);
+  ExpectOk(Pipeline("plan"));
+  ExpectOk(Pipeline("apply"));
+}
+
+// `.podctl` has the key and the state of a run: what was committed there, or is left there, leads
+// neither of them elsewhere.
+TEST_F(GitopsTest, NothingUnderPodctlComesFromABranch) {
+  const auto in_clone = [&](const std::string& script) {
+    return box_.RunProgram({"sh", "-c", "cd clone && " + script});
+  };
+  ExpectOk(box_.RunProgram({"sh", "-c", kClone, "clone"}));
+  ExpectOk(
+      in_clone("ln -s ../../leak .podctl/id_ed25519 && ln -s ../../leak .podctl/plan.md"
+               " && echo forged >.podctl/podctl.state.json"));
+  const RunResult left = in_clone("umask 0; sh pipeline.sh plan && sh pipeline.sh apply");
+  EXPECT_EQ(left.code, 0) << left;
+  EXPECT_FALSE(box_.Exists("leak"));
+  struct stat folder {};
+  ASSERT_EQ(stat(box_.Path("clone/.podctl").c_str(), &folder), 0);
+  EXPECT_EQ(folder.st_mode & 0777, 0700U);
+
+  for (const std::string name : {"id_ed25519", "podctl.state.json", "more/deep"}) {
+    ExpectOk(box_.RunProgram({"sh", "-c",
+                              "cd gitops && mkdir -p .podctl/more && ln -s ../../leak .podctl/$0 "
+                              "&& git add -f .podctl/$0",
+                              name}));
+    for (const std::string what : {"plan", "apply"}) {
+      const RunResult refused = Pipeline(what);
+      EXPECT_EQ(refused.code, 1) << name << refused;
+      EXPECT_THAT(refused.err, HasSubstr("files are committed under .podctl/")) << refused;
+      EXPECT_THAT(box_.ReadFile("clone/.podctl/plan.md"), HasSubstr("files are committed under"));
+    }
+    ExpectOk(box_.RunProgram({"sh", "-c", "cd gitops && git rm -qf .podctl/$0", name}));
+  }
+  EXPECT_FALSE(box_.Exists("leak"));
+
+  ExpectOk(box_.RunProgram({"sh", "-c", kClone, "clone"}));
+  ExpectOk(in_clone("rm -rf .podctl && mkdir ../theirs && ln -s ../theirs .podctl"));
+  const RunResult link = in_clone("sh pipeline.sh apply");
+  EXPECT_EQ(link.code, 1) << link;
+  EXPECT_THAT(link.err, HasSubstr(".podctl is a link"));
+  EXPECT_EQ(box_.RunProgram({"ls", "theirs"}).out, "");
 }
 
 TEST_F(GitopsTest, TheTwoAccountsAreHeldApart) {
@@ -551,6 +658,21 @@ TEST_F(GitopsTest, TheTwoAccountsAreHeldApart) {
     if (at == std::string::npos) continue;
     EXPECT_THAT(line.substr(at), ::testing::ContainsRegex("@[0-9a-f]{40}  # v[0-9]"));
   }
+  // What is uploaded is named; `*` could take more along.
+  const std::string gitlab = box_.ReadFile("gitops/.gitlab-ci.yml");
+  EXPECT_THAT(apply, HasSubstr("\n          path: .podctl/podctl.state.json   #"));
+  EXPECT_THAT(gitlab, EndsWith("\n    paths: [.podctl/podctl.state.json]\n"));
+
+  // A subject can be had by who may not apply; so federation asks for more.
+  const std::string page = box_.ReadFile("gitops/pipeline.md");
+  for (const char* part :
+       {"assertion.repository_id == 'ID' && assertion.repository_owner_id == 'ID'",
+        "assertion.project_id == 'ID' && assertion.namespace_id == 'ID'",
+        "assertion.ref_protected == 'true' && assertion.pipeline_source == 'push'",
+        "assertion.sub == 'repo:OWNER/REPOSITORY:environment:podctl'", "/attribute.job/apply`"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  EXPECT_THAT(page, Not(HasSubstr("POOL/subject/")));
 }
 
 TEST_F(GitopsTest, AFailedPlanHasSomethingToShowToo) {

@@ -23,6 +23,10 @@ using ::testing::HasSubstr;
 Spec Load(const Template& item, std::string* report) {
   testing::FakeFileSystem files;
   files.SetFile("podctl.yaml", std::string(item.text));
+  // What gitops has whoever sets it up make.
+  files.SetFile("pipeline.pub",
+                "ssh-ed25519 "
+                "AAAAC3NzaC1lZDI1NTE5AAAAIPQITM0BLRSbYb3vB6r5DzyYpXqYf5pxM/T8f8lFC/dg pipeline\n");
   Diagnostics diagnostics;
   Spec spec = LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
   *report = FormatDiagnostics(diagnostics, {});
