@@ -220,11 +220,19 @@ Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& str
   for (const TemplateFile& file : chosen->files) {
     streams.out << fmt::format("Wrote {}\n", PathIn(options.folder, file.path));
   }
+  // What needs setting up has a page that says how.
+  const auto page =
+      std::find_if(chosen->files.begin(), chosen->files.end(),
+                   [](const TemplateFile& file) { return file.path.ends_with(".md"); });
+  const std::string first =
+      page == chosen->files.end()
+          ? ""
+          : fmt::format("do what {} says, ", PathIn(options.folder, page->path));
   streams.out << fmt::format(
-      "\nNext: {}, then\n"
+      "\nNext: {}{}, then\n"
       "  podctl plan{}\n"
       "  podctl apply{}\n",
-      WhatIsToBeSet(options), with_file, with_file);
+      first, WhatIsToBeSet(options), with_file, with_file);
   return {};
 }
 

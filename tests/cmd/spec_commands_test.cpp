@@ -65,7 +65,10 @@ TEST_F(SpecCommandsTest, InitWritesTheProjectAndTheZoneThatWereSaid) {
   EXPECT_EQ(Init({.folder = "two", .zone = "us-central2-b"}), 0);
   EXPECT_THAT(out_.str(), HasSubstr("Next: set its project, then"));
   EXPECT_THAT(files_.FileText("two/podctl.yaml").value_or(""), HasSubstr("\nproject: my-project "));
-  // Each template has a place for both, and is valid with them.
+  // Each template has a place for both, and is valid with them. A pipeline's key is its owner's.
+  files_.SetFile(
+      "pipeline.pub",
+      "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGfBxTVr1hXMZmwHHlEg9Gt1a3cVDXG0ak0tQMTuuVAN\n");
   for (const Template& item : Templates()) {
     const std::string folder = "all/" + std::string(item.name);
     ASSERT_EQ(Init({.template_name = std::string(item.name),
