@@ -90,6 +90,18 @@ TEST_F(SpecTest, ABrokenSpecIsAnErrorWithPlaceAndFixAndNothingIsAsked) {
   EXPECT_EQ(box_.Requests()["total"].AsInt(), 0) << ToJson(box_.Requests());
 }
 
+// Who said it is who can mend it.
+TEST_F(SpecTest, AWrongZoneIsLaidToWhoSaidIt) {
+  box_.WriteFile("podctl.yaml",
+                 "project: p\npods: {a: {acceleratorType: v3-8, runtimeVersion: r}}\n");
+  box_.SetVariable("PODCTL_ZONE", "us-central2b");
+  EXPECT_THAT(box_.Run({"validate"}).err,
+              AllOf(HasSubstr("Error: PODCTL_ZONE: `us-central2b` is no zone\n"),
+                    HasSubstr("Did you mean `us-central2-b`?")));
+  EXPECT_THAT(box_.Run({"--zone", "us-central1b", "validate"}).err,
+              HasSubstr("Error: --zone: `us-central1b` is no zone\n"));
+}
+
 TEST_F(SpecTest, ASpecThatCannotBeReadIsAnError) {
   RunResult run = box_.Run({"plan"});
   EXPECT_EQ(run.code, 1) << run;

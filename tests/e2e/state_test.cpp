@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -103,9 +104,16 @@ TEST_F(StateTest, ImportAddsToASpecAndLeavesTheRestAlone) {
   box_.WriteFile("podctl.yaml", before + after);
   box_.Apply();
   MakeByHand("made");
+  // Only root can give a file away, and what root writes stays whose it was.
+  constexpr uid_t kNobody = 65534;
+  const std::string path = box_.Path("podctl.yaml");
+  const bool is_given = ::chown(path.c_str(), kNobody, kNobody) == 0;
   const RunResult import = Import("pod.research", "made", {"--write-spec", "podctl.yaml"});
   ASSERT_EQ(import.code, 0) << import;
   EXPECT_EQ(import.out, "");
+  struct stat there {};
+  ASSERT_EQ(::stat(path.c_str(), &there), 0);
+  EXPECT_EQ(there.st_uid, is_given ? kNobody : ::geteuid());
   const std::string spec = box_.ReadFile("podctl.yaml");
   EXPECT_TRUE(spec.starts_with(before + "    research:\n")) << spec;
   EXPECT_TRUE(spec.ends_with(after)) << spec;

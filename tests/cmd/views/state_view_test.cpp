@@ -8,6 +8,7 @@
 #include <string>
 
 #include "plans/kinds/file/record.h"
+#include "plans/kinds/pod/backings/queued.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/json.h"
@@ -106,6 +107,29 @@ TEST(StateView, StatusTable) {
   EXPECT_EQ(gone["pod"], Value("gone"));
   EXPECT_TRUE(gone["health"].is_null());
   EXPECT_TRUE(gone["acceleratorType"].is_null());
+}
+
+// What became of the node comes before what its queued resource is doing about that.
+TEST(StateView, ANodeThatWasTakenIsCalledThatWhileItsQueuedResourceGoes) {
+  State state;
+  Observation observation;
+  PodRecord record;
+  record.project = "p";
+  record.zone = "z";
+  record.current.locator = "a";
+  record.current.life = Present{};
+  record.queued = QueuedRecord{"a", Value::EmptyMap(), 1, "ACTIVE"};
+  Pods(state)[Addr("pod.a")] = record;
+  Value queued;
+  queued.SetPath("state.state", "SUSPENDING");
+  PodsIn(&observation).auxiliary[QueuedNameOf(record).Resource()] = queued;
+  Value& node = PodsIn(&observation).nodes[NameOf(record)];
+  const auto shown = [&](const char* node_state) {
+    node.Set("state", node_state);
+    return StatusRows(state, observation).front().state;
+  };
+  EXPECT_EQ(shown("PREEMPTED"), "PREEMPTED");
+  EXPECT_EQ(shown("READY"), "SUSPENDING");
 }
 
 TEST(StateView, PodsThatAreNotMadeStandAmongTheOthers) {

@@ -285,6 +285,13 @@ TEST_F(PlannerTest, PreventDestroyOutlivesItsSpec) {
   harness_.ApplyAll();
   harness_.Pods(Harness::Pod("b"));
   EXPECT_EQ(OnlyError(), "pod.a must not be destroyed");
+  const auto help = [&] { return harness_.TryPlan().items().front().detail; };
+  EXPECT_THAT(help(), HasSubstr("Put the pod back into the spec with `preventDestroy: false`"));
+  EXPECT_THAT(help(), HasSubstr("`moved: [{from: pod.a, to: pod.NEW}]`"));
+  // Of a destroy the spec's pods are a part.
+  harness_.plan_options.mode = PlanMode::kDestroy;
+  EXPECT_THAT(help(), HasSubstr("Set it to `false` in the spec and apply that first."));
+  harness_.plan_options.mode = PlanMode::kNormal;
   // Lifting it is a change of bookkeeping, which an apply without requests takes over.
   harness_.Pods(Harness::Pod("a") + Harness::Pod("b"));
   harness_.ApplyAll();

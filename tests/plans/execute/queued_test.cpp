@@ -362,6 +362,8 @@ TEST_F(TakenRequestTest, ALostAnswerIsNotItsOwn) {
   harness_.cloud.Before("queue get", [&](testing::FakeProvider&) { Ask(); });
   const Error error = OnlyFailure(harness_.Apply());
   EXPECT_EQ(error.code, ErrorCode::kAlreadyExists);
+  EXPECT_THAT(error.message, HasSubstr("a queued resource named `a` already exists"))
+      << "before a node comes from it";
   EXPECT_THAT(error.hint, HasSubstr("with another state, of lineage theirs"));
   ExpectLeftAlone();
 }

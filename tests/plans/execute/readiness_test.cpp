@@ -45,6 +45,16 @@ TEST_F(ReadinessTest, IsAPartOfTheCreationAndLeavesNothingInTheState) {
   EXPECT_FALSE(Steps(harness_.Stored()).contains(Addr(kReadiness)));
 }
 
+// One that is left over, too, goes by how long a pod may take to boot.
+TEST_F(ReadinessTest, WaitsAsLongAsTheSpecSays) {
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("a", "    timeouts: {boot: 7m}\n"));
+  harness_.plan_options.replace = {kReadiness};
+  const StepChange* run = AsStep(ChangeOf(harness_.MakePlan(), kReadiness));
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run->step.timeout, std::chrono::minutes(7));
+}
+
 // The first use is for where the API holds no keys, not for where it does not answer.
 TEST_F(ReadinessTest, AnApiThatFailsMakesNoWorkerTrustworthy) {
   harness_.cloud.FailNext("attributes", MakeError(ErrorCode::kUnavailable, "try again"), 2);
@@ -94,6 +104,7 @@ TEST_F(ReadinessTest, APodWhoseWorkersAllFailIsProvedOnAllOfThemNextTime) {
   const ExecuteResult result = harness_.Apply();
   ASSERT_THAT(result.failures, SizeIs(1));
   EXPECT_THAT(result.failures[0].error.message, HasSubstr("4 of 4 workers cannot be used"));
+  EXPECT_THAT(result.failures[0].error.hint, HasSubstr("`timeouts.boot` says how long they may"));
   harness_.workers.ForgetCalls();
   EXPECT_THAT(Actions(harness_.MakePlan()),
               ElementsAre("run bootstrap.a.readiness", "run bootstrap.a.x"));

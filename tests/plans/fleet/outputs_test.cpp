@@ -112,6 +112,26 @@ TEST_F(RunOutputsTest, FilesHoldTheOutputsOfAllAndWhatCameOfThem) {
   EXPECT_FALSE(outputs.trouble());
 }
 
+TEST_F(RunOutputsTest, ARunThatNeverBeganLeavesWhatCameOfEachWorker) {
+  settings_.folder = Dir();
+  RunOutputs& outputs = Open();
+  ASSERT_TRUE(outputs.Prepare());
+  const auto early = LoadExecRecord(files_, Dir());
+  ASSERT_TRUE(early) << early.error().message;
+  EXPECT_EQ(early->job, "train");
+  EXPECT_TRUE(early->ended.empty()) << "nothing has come of it yet";
+  std::vector<WorkerAnswer> answers(2);
+  answers[0] = {jobs_[0].worker, FakeWorkers::Exit(0), {}, ""};
+  answers[1].worker = jobs_[1].worker;
+  answers[1].Spoil("gone fishing");
+  outputs.OnNotBegun(answers);
+  const auto record = LoadExecRecord(files_, Dir());
+  ASSERT_TRUE(record) << record.error().message;
+  EXPECT_FALSE(record->ended.empty());
+  EXPECT_EQ(record->results.at(0).outcome, ssh::OutcomeName(ssh::Outcome::kSkipped));
+  EXPECT_EQ(record->results.at(1).outcome, ssh::OutcomeName(ssh::Outcome::kLost));
+}
+
 // What the start wrote that failed is what somebody wants to read.
 TEST_F(RunOutputsTest, ARestartHasAFolderOfItsOwn) {
   settings_.gather = true;

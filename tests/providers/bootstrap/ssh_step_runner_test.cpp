@@ -134,6 +134,22 @@ TEST_F(SshStepRunnerTest, TellsOnceWhyWorkersAreTriedAgainAndWhatToSet) {
   EXPECT_THAT(log_.causes, ElementsAre("connection refused"));
 }
 
+// What limits that wait is another setting than a step's own.
+TEST_F(SshStepRunnerTest, OfAReadinessProbeTheSettingOfItsPatienceIsNamed) {
+  server_->Stop();
+  bool started = false;
+  log_.on_line = [&] {
+    if (!std::exchange(started, true)) server_->Start();
+  };
+  Step probe;
+  probe.kind = Step::Kind::kReadiness;
+  probe.timeout = std::chrono::seconds(60);
+  Run(probe);
+  ASSERT_EQ(log_.lines.size(), 1U);
+  EXPECT_THAT(log_.lines.begin()->second.front(),
+              HasSubstr("; podctl goes on trying, for 1m (`timeouts.boot`)"));
+}
+
 // "0/2 ok, 1 failed, 2 retrying" was told of two workers.
 TEST_F(SshStepRunnerTest, ItsCountsAddUp) {
   server_->Stop();

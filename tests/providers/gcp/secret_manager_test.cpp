@@ -99,6 +99,10 @@ TEST_F(SecretManagerTest, ARegionHasItsOwnHost) {
   EXPECT_EQ(transport_.requests().at(0).url,
             "https://secretmanager.us-east1.rep.googleapis.com/v1/projects/p/locations/us-east1/"
             "secrets/s/versions/2:access?alt=json");
+  Answer("y", "", "projects/123/locations/europe-west4/secrets/s/versions/1");
+  EXPECT_TRUE(Ask("projects/p/locations/europe-west4/secrets/s/versions/1"));
+  EXPECT_THAT(transport_.requests().at(1).url,
+              HasSubstr("https://secretmanager.europe-west4.rep.googleapis.com/"));
 }
 
 TEST_F(SecretManagerTest, WhatIsDamagedIsNotBelieved) {

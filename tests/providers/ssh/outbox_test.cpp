@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "providers/ssh/line_splitter.h"
 
 namespace podctl::ssh {
 namespace {
@@ -64,6 +70,43 @@ TEST(OutboxTest, GivesPhasesOutputAndResultInTheirOrder) {
   EXPECT_EQ(taken.out, "more");
   EXPECT_TRUE(taken.ended);
   EXPECT_EQ(TakeOne(outbox).job, 999U) << "nothing more will come";
+}
+
+// What it is told of lines: "+" before one that has no newline of its own.
+class NotedLines final : public Observer {
+ public:
+  void OnLine(std::size_t, Stream stream, std::string_view line) override {
+    lines.push_back((std::exchange(open_, false) ? "+" : "") +
+                    (line.size() > 9 ? std::to_string(line.size()) : std::string(line)) +
+                    (stream == Stream::kErr ? " (err)" : ""));
+  }
+  void OnOpenLine(std::size_t, Stream) override { open_ = true; }
+  void OnPhase(std::size_t, Phase) override {}
+
+  std::vector<std::string> lines;
+
+ private:
+  bool open_ = false;
+};
+
+TEST(OutboxTest, SaysWhichLinesHaveNoNewline) {
+  Outbox outbox(1, Outbox::Sizes(), [] {});
+  const auto put = [&](Stream stream, std::string_view bytes) {
+    for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kChunk))) {
+      outbox.PutOutput(0, stream, bytes.substr(0, kChunk));
+    }
+  };
+  put(Stream::kOut, "one\ntw");
+  put(Stream::kOut, "o\n" + std::string(LineSplitter::kLongestLine + 1, 'x'));
+  put(Stream::kOut, "\nend");
+  put(Stream::kErr, std::string(LineSplitter::kLongestLine, 'y') + "\n");
+  outbox.PutResult(0, Exit(0));
+  outbox.Close();
+  NotedLines noted;
+  Deliver(outbox, 1, noted);
+  const std::string longest = std::to_string(LineSplitter::kLongestLine);
+  EXPECT_EQ(noted.lines, (std::vector<std::string>{"one", "two", "+" + longest, "x",
+                                                   longest + " (err)", "+end"}));
 }
 
 TEST(OutboxTest, ServesTheJobsInTurn) {

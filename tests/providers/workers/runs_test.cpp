@@ -138,6 +138,7 @@ TEST_F(RunsTest, WhoHadItEndedIsKeptForItsOwner) {
   const auto jobs = ParseJobs(worker_.Run(ListCommand("train")).out);
   ASSERT_TRUE(jobs && jobs->size() == 1);
   EXPECT_EQ(jobs->front().ended_by, who);
+  EXPECT_THAT(ReadAll(Folder() + "/log"), HasSubstr("\npodctl: ended by " + who + "\n"));
 }
 
 // So that nobody is told to wait for what there never was.

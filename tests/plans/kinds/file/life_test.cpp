@@ -375,6 +375,7 @@ TEST_F(FileTest, WhatWasEditedByHandStaysWhenItsEntryGoes) {
   EXPECT_THAT(plan.drift, SizeIs(2));
   EXPECT_EQ(WordsOf(ChangeOf(plan, "file.a")).headline,
             "is not as podctl wrote it: it stays, and will be forgotten");
+  EXPECT_EQ(WordsOf(ChangeOf(plan, "file.a")).done, "Forgotten") << "it is not destroyed";
   harness_.ApplyAll();
   EXPECT_EQ(Text("/project/a"), "mine\n");
   EXPECT_EQ(Text("/project/b"), "mine\n");

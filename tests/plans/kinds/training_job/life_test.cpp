@@ -273,7 +273,9 @@ TEST_F(TrainingTest, WhatHasEndedIsForgottenWithoutARequest) {
   harness_.Apply();
   Jobs().Put(kFirst, "JOB_STATE_SUCCEEDED");
   Nothing();
-  EXPECT_EQ(ChangeOf(harness_.MakePlan(), kAddress).verb, Verb::kForget);
+  const Plan plan = harness_.MakePlan();
+  EXPECT_EQ(ChangeOf(plan, kAddress).verb, Verb::kForget);
+  EXPECT_EQ(WordsOf(ChangeOf(plan, kAddress)).done, "Forgotten");
   EXPECT_TRUE(harness_.Apply().ok());
   EXPECT_THAT(Jobs().cancelled, IsEmpty());
   EXPECT_THAT(TrainingJobs(harness_.Stored()), IsEmpty());
