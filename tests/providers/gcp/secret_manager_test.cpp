@@ -94,12 +94,12 @@ TEST_F(SecretManagerTest, SaysWhichVersionItIs) {
 
 TEST_F(SecretManagerTest, ARegionHasItsOwnHost) {
   Answer("x", "", "projects/123/locations/us-east1/secrets/s/versions/2");
+  Answer("y", "", "projects/123/locations/europe-west4/secrets/s/versions/1");
   const auto value = Ask("projects/p/locations/us-east1/secrets/s/versions/2");
   ASSERT_TRUE(value) << value.error().message;
   EXPECT_EQ(transport_.requests().at(0).url,
             "https://secretmanager.us-east1.rep.googleapis.com/v1/projects/p/locations/us-east1/"
             "secrets/s/versions/2:access?alt=json");
-  Answer("y", "", "projects/123/locations/europe-west4/secrets/s/versions/1");
   EXPECT_TRUE(Ask("projects/p/locations/europe-west4/secrets/s/versions/1"));
   EXPECT_THAT(transport_.requests().at(1).url,
               HasSubstr("https://secretmanager.europe-west4.rep.googleapis.com/"));
