@@ -172,11 +172,11 @@ std::optional<std::string> ScalarText(const Value& value) {
   return ToJson(value);
 }
 
-// The first one as it is shown, with where it stands; "": there is none.
+// The first one, or one that hides, as it is shown, with where it stands; "": there is none.
 std::string FirstControl(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const Character character = CharacterAt(text, at);
-    if (IsControl(character.code) || !character.valid)
+    if (IsControl(character.code) || IsHidden(character.code) || !character.valid)
       return fmt::format("{} (at byte {})", Visible(character), at);
     at += character.size;
   }
@@ -187,6 +187,20 @@ bool IsIpAddress(const std::string& text) {
   in6_addr address{};
   return inet_pton(AF_INET, text.c_str(), &address) == 1 ||
          inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
+// Where a value may be no more than a plain word, what to do with another; else "".
+std::string_view InsteadOfShellText(ReferenceUse use) {
+  switch (use) {
+    case ReferenceUse::kShellText:
+      return "Put it into `env` and use the variable.";
+    case ReferenceUse::kGuestScript:
+      return "Put it into a metadata key of its own, and let what runs there read that.";
+    case ReferenceUse::kDockerText:
+      return "Write it under `libtpuFlags` or `runtimeEnv`, which quote it.";
+    default:
+      return {};
+  }
 }
 
 // Why `value` may not stand where the reference does.
@@ -207,10 +221,16 @@ std::optional<UnusableReference> WhyUnfit(const TemplatePart& reference, const s
         fmt::format("`{}`, which is no IP address: {}", reference.text, value.substr(0, kLongest)),
         ""};
   }
-  if (use == ReferenceUse::kShellText && !IsPlainWord(value)) {
+  if (const std::string_view instead = InsteadOfShellText(use);
+      !instead.empty() && !IsPlainWord(value)) {
     return UnusableReference{
         false, fmt::format("`{}`, which holds characters that a shell would read", reference.text),
-        "Put it into `env` and use the variable."};
+        std::string(instead)};
+  }
+  if (use == ReferenceUse::kFlags && value.find_first_of(" \t\r\n") != std::string::npos) {
+    return UnusableReference{false,
+                             fmt::format("`{}`, which has a blank in its value", reference.text),
+                             "libtpu reads its flags from one line, where blanks separate them."};
   }
   return std::nullopt;
 }
@@ -355,10 +375,12 @@ std::map<std::string, std::string> KnownReferences(std::string_view template_tex
 }
 
 bool IsPlainWord(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("._-:/@%+=,").find(static_cast<char>(c)) != std::string_view::npos;
-  });
+  return !text.empty() && text[0] != '-' &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 ||
+                  std::string_view("._-:/@%+=,").find(static_cast<char>(c)) !=
+                      std::string_view::npos;
+         });
 }
 
 Value RenderValue(const Value& value, const ReferenceLookup& lookup,

@@ -60,8 +60,15 @@ std::string EscapeTemplate(std::string_view literal);
 using ReferenceLookup = std::function<const Value*(const Address& of)>;
 
 // What a text with references is to become. What they stand for others wrote: it must not begin a
-// line of its own, nor be read as more than a word where a shell reads it.
-enum class ReferenceUse { kText, kShellText };
+// line of its own, nor be read as more than a word where a shell reads it, nor as more than one
+// flag in a line of them.
+enum class ReferenceUse {
+  kText,
+  kShellText,    // of a step's `run`, which has an `env`
+  kGuestScript,  // of metadata that the guest executes
+  kDockerText,   // of a hand-written `tensorflow-env-vars`
+  kFlags,        // of libtpu
+};
 
 // Plain text, or nullopt when a referenced thing or path is not known yet, or its value may not
 // stand there (FindUnusable).
@@ -69,8 +76,8 @@ std::optional<std::string> RenderText(std::string_view template_text, const Refe
                                       ReferenceUse use = ReferenceUse::kText);
 
 // The first reference to a thing that is known whose value may not stand there: there is none, it
-// holds a control character, is no IP address where the service has one, or holds what a shell
-// would read.
+// holds a control character or one that nobody sees, is no IP address where the service has one,
+// or holds what a shell would read.
 struct UnusableReference {
   bool missing = false;  // there is no such path
   std::string words;     // "`${pod.a.labels.x}`, which is not there"; no value, it may be a secret
@@ -86,7 +93,7 @@ std::optional<UnusableReference> FindUnusableIn(const Value& value, const Refere
 std::map<std::string, std::string> KnownReferences(std::string_view template_text,
                                                    const ReferenceLookup& lookup);
 
-// Nothing that a shell reads as more than itself.
+// Nothing that a shell reads as more than itself, nor a program as an option.
 bool IsPlainWord(std::string_view text);
 
 // Renders every string in `value`. Paths that cannot be rendered yet are left out of the result and

@@ -7,13 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "plans/spec/references.h"
 #include "providers/base/text.h"
 
 namespace podctl {
 namespace {
 
-// ShellQuote, with references left alone: a node's addresses and names need no quotes.
+// ShellQuote, with references left alone: RenderRuntimeVariables quotes what they stand for.
 std::string QuoteTemplate(const std::string& text) {
   bool is_plain = !text.empty();
   bool has_reference = false;
@@ -186,6 +185,52 @@ std::optional<RuntimeParts> TakeRuntimeVariablesApart(std::string_view text) {
   }
   parts.rest = Join(rest, " ");
   return parts;
+}
+
+namespace {
+
+// The variables of an entry, as template text, of which ComposeRuntimeVariables makes it again.
+std::optional<std::map<std::string, std::string>> ComposedOf(std::string_view template_text) {
+  const auto words = SplitQuoted(template_text);
+  if (!words || words->size() % 2 != 0) return std::nullopt;
+  std::map<std::string, std::string> variables;
+  for (std::size_t i = 0; i < words->size(); i += 2) {
+    const std::string& word = (*words)[i + 1];
+    if ((*words)[i] != "-e" || !IsAssignment(word)) return std::nullopt;
+    const auto equals = word.find('=');
+    variables[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  if (ComposeRuntimeVariables(variables) != template_text) return std::nullopt;
+  return variables;
+}
+
+}  // namespace
+
+ReferenceUse UseInVariable(std::string_view name) {
+  return name == kRuntimeFlagsVariable ? ReferenceUse::kFlags : ReferenceUse::kText;
+}
+
+std::optional<std::string> RenderRuntimeVariables(std::string_view template_text,
+                                                  const ReferenceLookup& lookup) {
+  if (FindReferences(template_text).empty()) return RenderText(template_text, lookup);
+  auto variables = ComposedOf(template_text);
+  if (!variables) return RenderText(template_text, lookup, ReferenceUse::kDockerText);
+  for (auto& [name, text] : *variables) {
+    const auto value = RenderText(text, lookup, UseInVariable(name));
+    if (!value) return std::nullopt;
+    text = EscapeTemplate(*value);
+  }
+  return RenderText(ComposeRuntimeVariables(*variables), lookup);
+}
+
+std::optional<UnusableReference> FindUnusableVariable(std::string_view template_text,
+                                                      const ReferenceLookup& lookup) {
+  const auto variables = ComposedOf(template_text);
+  if (!variables) return FindUnusable(template_text, lookup, ReferenceUse::kDockerText);
+  for (const auto& [name, text] : *variables) {
+    if (auto found = FindUnusable(text, lookup, UseInVariable(name))) return found;
+  }
+  return std::nullopt;
 }
 
 std::optional<RuntimeKeys> SplitRuntimeVariables(std::string_view text) {

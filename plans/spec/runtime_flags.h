@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "plans/spec/references.h"
+
 namespace podctl {
 
 inline constexpr const char* kRuntimeVariablesKey = "tensorflow-env-vars";
@@ -24,8 +26,19 @@ std::string JoinFlags(const std::map<std::string, std::string>& flags);
 
 // {LIBTPU_INIT_ARGS: "--a=1 --b=2", X: 3} -> "-e LIBTPU_INIT_ARGS='--a=1 --b=2' -e X=3":
 // LIBTPU_INIT_ARGS first, then by name; values with blanks or shell characters in single quotes.
-// Template text goes in and comes out; a reference to a pod counts as a plain word.
+// Template text goes in and comes out; what a reference stands for is quoted when it is known.
 std::string ComposeRuntimeVariables(const std::map<std::string, std::string>& variables);
+
+// RenderText and FindUnusable of an entry: a value is put into quotes as if it were written in the
+// spec, and among flags it holds no blank. In an entry that ComposeRuntimeVariables would not write
+// so, a value is a plain word.
+std::optional<std::string> RenderRuntimeVariables(std::string_view template_text,
+                                                  const ReferenceLookup& lookup);
+std::optional<UnusableReference> FindUnusableVariable(std::string_view template_text,
+                                                      const ReferenceLookup& lookup);
+
+// How a reference in a variable of the runtime is used.
+ReferenceUse UseInVariable(std::string_view name);
 
 // The two keys of a pod from which the entry is made; literal text.
 struct RuntimeKeys {

@@ -59,6 +59,11 @@ bool IsControl(char32_t code) {
          (code >= 0x2066 && code <= 0x2069);
 }
 
+bool IsHidden(char32_t code) {
+  return code == 0x00AD || code == 0x200B || code == 0x2060 || code == 0xFEFF ||
+         (code >= 0xE0000 && code <= 0xE007F);
+}
+
 bool HoldsControls(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const Character character = CharacterAt(text, at);

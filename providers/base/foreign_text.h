@@ -25,6 +25,10 @@ std::size_t FindInvalidUtf8(std::string_view text);
 // writing.
 bool IsControl(char32_t code);
 
+// What takes no room and shows nothing: zero-width characters, and the tags, which can spell whole
+// sentences. Joiners are left alone, for words of people need them.
+bool IsHidden(char32_t code);
+
 // Also where bytes are no UTF-8 but would be C1 controls to a terminal that does not know it.
 bool HoldsControls(std::string_view text);
 

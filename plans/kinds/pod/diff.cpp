@@ -273,7 +273,7 @@ class PodComparison {
     change.before = Optional(before);
     auto entry = pod_.metadata.find(key);
     if (entry != pod_.metadata.end()) {
-      const auto after = RenderText(entry->second.text, lookup_);
+      const auto after = RenderMetadata(key, entry->second.text, lookup_);
       change.known = after.has_value();
       if (after) change.after = Value(*after);
       change.sensitive = entry->second.sensitive;
@@ -328,11 +328,24 @@ void DiffMapDrift(const std::string& field, const Value& applied, const Value* n
   }
 }
 
-Value RenderMetadata(const PodSpec& pod, const ReferenceLookup& lookup,
-                     std::vector<std::string>* unknown) {
+// The guest executes startup-script and shutdown-script, and what cloud-init takes.
+ReferenceUse UseInMetadata(std::string_view key) {
+  const bool executed = key.ends_with("-script") || key == "user-data";
+  return executed ? ReferenceUse::kGuestScript : ReferenceUse::kText;
+}
+
+std::optional<UnusableReference> FindUnusableMetadata(std::string_view key,
+                                                      std::string_view template_text,
+                                                      const ReferenceLookup& lookup) {
+  if (key == kRuntimeVariablesKey) return FindUnusableVariable(template_text, lookup);
+  return FindUnusable(template_text, lookup, UseInMetadata(key));
+}
+
+Value RenderAllMetadata(const PodSpec& pod, const ReferenceLookup& lookup,
+                        std::vector<std::string>* unknown) {
   Value metadata = Value::EmptyMap();
   for (const auto& [key, entry] : pod.metadata) {
-    if (auto text = RenderText(entry.text, lookup)) {
+    if (auto text = RenderMetadata(key, entry.text, lookup)) {
       metadata.Set(key, *text);
     } else if (unknown != nullptr) {
       unknown->push_back("metadata." + key);
@@ -414,7 +427,7 @@ std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const Referenc
     attributes.push_back({.path = path, .known = false});
   }
   for (const auto& [key, entry] : pod.metadata) {
-    const auto text = RenderText(entry.text, lookup);
+    const auto text = RenderMetadata(key, entry.text, lookup);
     if (!text) continue;  // listed with the unknown
     attributes.push_back({.path = "metadata." + key,
                           .after = Value(*text),
@@ -439,6 +452,22 @@ std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const Referenc
   return attributes;
 }
 
+std::optional<std::string> RenderMetadata(std::string_view key, std::string_view template_text,
+                                          const ReferenceLookup& lookup) {
+  if (key == kRuntimeVariablesKey) return RenderRuntimeVariables(template_text, lookup);
+  return RenderText(template_text, lookup, UseInMetadata(key));
+}
+
+std::optional<UnusableReference> FindUnusableOf(const PodSpec& pod, const ReferenceLookup& lookup) {
+  auto unusable = FindUnusableIn(pod.node, lookup);
+  for (const auto& [key, entry] : pod.metadata) {
+    if (unusable && !unusable->missing) break;
+    auto found = FindUnusableMetadata(key, entry.text, lookup);
+    if (!unusable || (found && !found->missing)) unusable = std::move(found);
+  }
+  return unusable;
+}
+
 std::vector<AttributeChange> DeleteAttributes(const PodRecord& record) {
   std::vector<AttributeChange> attributes;
   if (record.applied.is_map()) ListLeaves("", record.applied, &attributes);
@@ -459,7 +488,7 @@ Value CreateBody(const PodSpec& pod, const ReferenceLookup& lookup,
                  std::vector<std::string>* unknown) {
   Value body = RenderValue(pod.node, lookup, unknown);
   if (!body.is_map()) body = Value::EmptyMap();
-  Value metadata = RenderMetadata(pod, lookup, unknown);
+  Value metadata = RenderAllMetadata(pod, lookup, unknown);
   if (const std::string keys = KeysAtCreate(pod); !keys.empty()) metadata.Set(kSshKeys, keys);
   if (!metadata.AsMap().empty()) body.Set("metadata", std::move(metadata));
   return body;
@@ -479,7 +508,7 @@ Value PatchBody(const PodSpec& pod, const PodRecord& record, const Value& observ
       for (const auto& [key, value] : record.metadata) {
         if (key != kSshKeys || pod.metadata.contains(key)) owned.insert(key);
       }
-      const Value metadata = RenderMetadata(pod, lookup, unknown);
+      const Value metadata = RenderAllMetadata(pod, lookup, unknown);
       MergeMap(pod, field, &metadata, owned, &merged);
       MergeKeys(pod, record, &merged);
       body.Set(field, std::move(merged));

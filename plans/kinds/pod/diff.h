@@ -3,6 +3,7 @@
 // Only what the spec sets, or podctl set before, is compared; both sides in their normal form.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,14 @@ Value PatchBody(const PodSpec& pod, const PodRecord& record, const Value& observ
 
 // The names updateMask has for `fields`.
 std::vector<std::string> UpdateMask(const std::vector<std::string>& fields);
+
+// RenderText of the metadata entry `key`. What the guest executes, a startup script or user data,
+// is as a step's `run`; the entry of the runtime has rules of its own (runtime_flags.h).
+std::optional<std::string> RenderMetadata(std::string_view key, std::string_view template_text,
+                                          const ReferenceLookup& lookup);
+// The first reference of the pod's fields and metadata whose value may not stand there, or else the
+// first that leads nowhere.
+std::optional<UnusableReference> FindUnusableOf(const PodSpec& pod, const ReferenceLookup& lookup);
 
 // How a metadata value is remembered in the state: itself, or a keyed digest when sensitive.
 std::string RememberedValue(const std::string& value, bool sensitive,

@@ -178,7 +178,7 @@ void PodJournal::Own(const PodSpec& pod, PodRecord* record) const {
   }
   for (const auto& [key, entry] : pod.metadata) {
     if (IsIgnored(pod, "metadata." + key)) continue;
-    const auto text = RenderText(entry.text, context_.Lookup());
+    const auto text = RenderMetadata(key, entry.text, context_.Lookup());
     if (!text) continue;
     // A saved plan names what it keeps as it is by a digest: its value is not given again.
     if (entry.sensitive && IsSecretDigest(*text)) {
@@ -292,7 +292,7 @@ void TakeBookkeeping(const PodSpec& pod, const ReferenceLookup& lookup, PodRecor
   const auto entry = pod.metadata.find(kRuntimeVariablesKey);
   if (entry != pod.metadata.end() && entry->second.sensitive) return;
   for (const auto& [name, text] : pod.runtime_env) {
-    if (auto plain = RenderText(text, lookup)) record->exec_env[name] = *plain;
+    if (auto plain = RenderText(text, lookup, UseInVariable(name))) record->exec_env[name] = *plain;
   }
 }
 

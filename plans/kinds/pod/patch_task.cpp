@@ -102,7 +102,7 @@ class PatchTask final : public PodTask {
     std::vector<std::string> unknown;
     Value sent =
         PatchBody(pod_, before_, guard_.Repaired(*node), fields_, context_.Lookup(), &unknown);
-    if (!unknown.empty()) return Failed(NotKnown(unknown));
+    if (!unknown.empty()) return Failed(Unrendered(pod_, unknown));
     if (++rounds_ > kMaxRounds) {
       return Failed(MakeError(ErrorCode::kAborted,
                               "somebody else keeps changing the node at the same time",

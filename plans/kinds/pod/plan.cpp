@@ -210,10 +210,7 @@ class PodPlan final : public KindPlan {
 
   // To values that may not stand in a field: others write them.
   void RefuseReferences(const PodSpec& pod, const Address& address) {
-    auto unusable = FindUnusableIn(pod.node, it_.nodes);
-    for (const auto& [key, entry] : pod.metadata) {
-      if (!unusable || unusable->missing) unusable = FindUnusable(entry.text, it_.nodes);
-    }
+    const auto unusable = FindUnusableOf(pod, it_.nodes);
     if (!unusable || unusable->missing) return;
     Refuse(pod.place, address, fmt::format("{} refers to {}", address, unusable->words),
            unusable->hint);

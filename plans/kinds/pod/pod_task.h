@@ -47,7 +47,7 @@ class PodTask : public AskingTask {
     std::vector<std::string> unknown;
     Value body = CreateBody(pod, context_.Lookup(), &unknown);
     if (unknown.empty()) return body;
-    return NotKnown(unknown, "Is the path of the reference right?");
+    return Unrendered(pod, unknown, "Is the path of the reference right?");
   }
   static Error NotInState() {
     return MakeError(ErrorCode::kInternal, "the pod is not in the state");
@@ -55,6 +55,14 @@ class PodTask : public AskingTask {
   static Error NotKnown(const std::vector<std::string>& paths, std::string hint = {}) {
     return MakeError(ErrorCode::kFailedPrecondition,
                      Join(paths, ", ") + " refers to something that is not known", std::move(hint));
+  }
+  // What stopped `paths` from being rendered: a value that may not stand there, known only by now.
+  Error Unrendered(const PodSpec& pod, const std::vector<std::string>& paths,
+                   std::string hint = {}) const {
+    const auto unusable = FindUnusableOf(pod, context_.Lookup());
+    if (!unusable || unusable->missing) return NotKnown(paths, std::move(hint));
+    return MakeError(ErrorCode::kFailedPrecondition, "the pod refers to " + unusable->words,
+                     unusable->hint);
   }
 
   template <typename Self>

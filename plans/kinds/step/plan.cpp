@@ -281,7 +281,9 @@ std::unique_ptr<KindPlan> BeginStepPlan(const Kind& kind, const PlanningContext&
 
 std::optional<UnusableReference> FindUnusableOf(const Step& step, const ReferenceLookup& lookup) {
   for (const auto& [name, text] : step.env) {
-    if (auto found = FindUnusable(text, lookup)) return found;
+    auto found = step.kind == Step::Kind::kRestartRuntime ? FindUnusableVariable(text, lookup)
+                                                          : FindUnusable(text, lookup);
+    if (found) return found;
   }
   if (step.kind != Step::Kind::kScript) return std::nullopt;
   return FindUnusable(step.script, lookup, ReferenceUse::kShellText);
@@ -292,7 +294,8 @@ std::optional<RenderedStep> RenderStep(const Step& step, const std::string& file
   RenderedStep rendered{step, {}};
   Value env = Value::EmptyMap();
   for (auto& [name, text] : rendered.step.env) {
-    auto plain = RenderText(text, lookup);
+    auto plain = step.kind == Step::Kind::kRestartRuntime ? RenderRuntimeVariables(text, lookup)
+                                                          : RenderText(text, lookup);
     if (!plain) return std::nullopt;
     text = *plain;
     env.Set(name, text);

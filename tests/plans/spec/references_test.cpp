@@ -53,6 +53,32 @@ TEST_F(ReferencesTest, IsUnknownWhenThePodOrThePathIs) {
   EXPECT_EQ(RenderText("${pod.b.networkEndpoints}", Lookup()), std::nullopt);
 }
 
+TEST_F(ReferencesTest, WhatHidesIsNoValue) {
+  for (const std::string odd :
+       {"a\u200b", "\ufeff", "x\u00ady", "\u2060", "\U000e0041", "\u202e"}) {
+    node_.Set("description", odd);
+    EXPECT_EQ(RenderText("${pod.b.description}", Lookup()), std::nullopt) << odd;
+  }
+  node_.Set("description", "\u200b");
+  EXPECT_EQ(FindUnusable("${pod.b.description}", Lookup())->words,
+            "`${pod.b.description}`, which holds the control character \\u200b (at byte 0)");
+  // Joiners belong to words of people.
+  node_.Set("description", "\u0645\u06cc\u200c\u0634\u0648\u062f");
+  EXPECT_TRUE(RenderText("${pod.b.description}", Lookup()));
+}
+
+TEST_F(ReferencesTest, AWordOfAShellIsNoOption) {
+  for (const auto use :
+       {ReferenceUse::kShellText, ReferenceUse::kGuestScript, ReferenceUse::kDockerText}) {
+    for (const char* odd : {"-rf", "--privileged", "-", "", "a b", "$x", "a;b"}) {
+      node_.Set("description", odd);
+      EXPECT_EQ(RenderText("${pod.b.description}", Lookup(), use), std::nullopt) << odd;
+    }
+    node_.Set("description", "a-b");
+    EXPECT_EQ(RenderText("${pod.b.description}", Lookup(), use), "a-b");
+  }
+}
+
 TEST_F(ReferencesTest, AValueLacksWhatIsUnknown) {
   Value value;
   value.Set("known", "${pod.b.id}");

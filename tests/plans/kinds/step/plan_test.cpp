@@ -206,6 +206,54 @@ TEST_F(StepsTest, WhatOthersWroteIsNoShellText) {
   EXPECT_FALSE(harness_.TryPlan().items().empty());
 }
 
+// The runtime's entry is arguments of docker, and a startup script is root's.
+TEST_F(StepsTest, WhatOthersWroteIsNoArgumentOfDocker) {
+  const auto pods = [](const std::string& description, const std::string& keys) {
+    return Harness::Pod("a", "    description: \"" + description + "\"\n") +
+           Harness::Pod("b", "    " + keys + "\n");
+  };
+  const auto entry = [&](const char* key) {
+    return harness_.Node("b")["metadata"][key].AsString();
+  };
+  const std::string env = "runtimeEnv: {X: \"${pod.a.description}\"}";
+  ApplyAll(pods("x --privileged; id", env));
+  EXPECT_EQ(entry("tensorflow-env-vars"), "-e X='x --privileged; id'");
+  EXPECT_THAT(Actions(harness_.MakePlan()), IsEmpty()) << "the worker runs with it";
+  const std::string flags = "libtpuFlags: {x: \"${pod.a.description}\"}";
+  Write(pods("x --privileged; id", flags));
+  Diagnostics refused = harness_.TryPlan();
+  ASSERT_EQ(refused.items().size(), 1U);
+  EXPECT_EQ(refused.items()[0].summary,
+            "pod.b refers to `${pod.a.description}`, which has a blank in its value");
+  ApplyAll(pods("x", flags));
+  EXPECT_EQ(entry("tensorflow-env-vars"), "-e LIBTPU_INIT_ARGS=--x=x");
+}
+
+TEST_F(StepsTest, WhatOthersWroteIsNoScriptOfTheGuest) {
+  const auto pods = [](const std::string& description, const std::string& key) {
+    return Harness::Pod("a", "    description: \"" + description + "\"\n") +
+           Harness::Pod("b", "    metadata: {" + key + ": \"echo ${pod.a.description}\"}\n");
+  };
+  // Known by the time it is applied.
+  Write(pods("x; id", "startup-script"));
+  const auto failed = harness_.Apply();
+  ASSERT_FALSE(failed.failures.empty());
+  EXPECT_EQ(failed.failures.front().error.message,
+            "the pod refers to `${pod.a.description}`, which holds characters that a shell would "
+            "read");
+  EXPECT_THAT(failed.failures.front().error.hint, HasSubstr("a metadata key of its own"));
+  for (const char* key : {"startup-script", "shutdown-script", "user-data", "my-script"}) {
+    Write(pods("x; id", key));
+    const Diagnostics refused = harness_.TryPlan();
+    ASSERT_EQ(refused.items().size(), 1U) << key;
+    EXPECT_THAT(refused.items()[0].summary, HasSubstr("pod.b refers to `${pod.a.description}`"));
+  }
+  ApplyAll(pods("x; id", "note"));
+  EXPECT_EQ(harness_.Node("b")["metadata"]["note"].AsString(), "echo x; id");
+  ApplyAll(pods("word", "startup-script"));
+  EXPECT_EQ(harness_.Node("b")["metadata"]["startup-script"].AsString(), "echo word");
+}
+
 TEST_F(StepsTest, ThePlanSaysWhatReferencesStandFor) {
   ApplyAll(Harness::Pod("a"));
   Write(Harness::Pod("a") + Harness::Pod("b",
