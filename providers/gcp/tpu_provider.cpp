@@ -8,6 +8,7 @@
 
 #include "providers/base/text.h"
 #include "providers/gcp/api_error.h"
+#include "providers/gcp/operation_name.h"
 #include "providers/http/url.h"
 
 namespace podctl::gcp {
@@ -68,7 +69,10 @@ std::string MaskPath(std::string_view path) {
   return snake;
 }
 
-Result<Operation> AsOperation(const Result<Value>& answer, ErrorCode when_none) {
+// An answer whose operation nobody can ask for again is as good as none: what was begun is found by
+// a look at the node.
+Result<Operation> AsOperation(const Result<Value>& answer, const std::string& project,
+                              const std::string& zone, ErrorCode when_none) {
   if (!answer) return answer.error();
   const Value* done = answer->Find("done");
   if (done != nullptr && !done->is_bool()) {
@@ -77,6 +81,12 @@ Result<Operation> AsOperation(const Result<Value>& answer, ErrorCode when_none) 
   Operation operation = ParseOperation(*answer);
   if (operation.name.empty()) {
     return MakeError(when_none, "the service's answer does not name an operation");
+  }
+  if (!IsOperationOf(operation.name, project, zone)) {
+    constexpr std::size_t kShown = 200;
+    return MakeError(when_none,
+                     fmt::format("the service's answer names `{}`, which is no operation of {}/{}",
+                                 VisibleControls(operation.name.substr(0, kShown)), project, zone));
   }
   return operation;
 }
@@ -201,7 +211,8 @@ Result<Operation> TpuProvider::CreateNode(const NodeName& name, const Value& nod
   call.idempotency =
       request_id.empty() ? http::Idempotency::kNonIdempotent : http::Idempotency::kIdempotent;
   if (!request_id.empty()) call.query.emplace_back("requestId", request_id);
-  return AsOperation(Send(name, std::move(call), stop), ErrorCode::kReplyLost);
+  return AsOperation(Send(name, std::move(call), stop), name.project, name.zone,
+                     ErrorCode::kReplyLost);
 }
 
 Result<Operation> TpuProvider::PatchNode(const NodeName& name, const Value& node,
@@ -214,14 +225,16 @@ Result<Operation> TpuProvider::PatchNode(const NodeName& name, const Value& node
   std::transform(update_mask.begin(), update_mask.end(), std::back_inserter(mask), MaskPath);
   Call call{.method = "PATCH", .path = NodePath(name), .body = node};
   call.query = {{"updateMask", Join(mask, ",")}};
-  return AsOperation(Send(name, std::move(call), stop), ErrorCode::kInternal);
+  return AsOperation(Send(name, std::move(call), stop), name.project, name.zone,
+                     ErrorCode::kInternal);
 }
 
 Result<Operation> TpuProvider::DeleteNode(const NodeName& name, const std::string& request_id,
                                           std::stop_token stop) {
   Call call{.method = "DELETE", .path = NodePath(name)};
   if (!request_id.empty()) call.query = {{"requestId", request_id}};
-  return AsOperation(Send(name, std::move(call), stop), ErrorCode::kInternal);
+  return AsOperation(Send(name, std::move(call), stop), name.project, name.zone,
+                     ErrorCode::kInternal);
 }
 
 // Sent once: the service refuses to stop what is stopping, which would look like a failure.
@@ -229,7 +242,8 @@ Result<Operation> TpuProvider::Power(const NodeName& name, const std::string& ve
                                      const std::stop_token& stop) {
   Call call{.method = "POST", .path = NodePath(name) + ":" + verb, .body = Value::EmptyMap()};
   call.idempotency = http::Idempotency::kNonIdempotent;
-  return AsOperation(Send(name, std::move(call), stop), ErrorCode::kReplyLost);
+  return AsOperation(Send(name, std::move(call), stop), name.project, name.zone,
+                     ErrorCode::kReplyLost);
 }
 
 Result<Operation> TpuProvider::StartNode(const NodeName& name, std::stop_token stop) {
@@ -242,7 +256,7 @@ Result<Operation> TpuProvider::StopNode(const NodeName& name, std::stop_token st
 
 Result<Operation> TpuProvider::GetOperation(const std::string& operation, std::stop_token stop) {
   const auto name = ParseResource(operation, "operations");
-  if (!name) {
+  if (!name || !IsOperationOf(operation, name->project, name->location)) {
     return MakeError(
         ErrorCode::kInvalidArgument,
         fmt::format("`{}` is not the name of an operation", VisibleControls(operation)));
@@ -251,7 +265,7 @@ Result<Operation> TpuProvider::GetOperation(const std::string& operation, std::s
   return AsOperation(
       CheckedResource(Send({name->project, name->location, name->id}, std::move(call), stop),
                       operation),
-      ErrorCode::kInternal);
+      name->project, name->location, ErrorCode::kInternal);
 }
 
 Result<std::vector<WorkerAttributes>> TpuProvider::GetGuestAttributes(const NodeName& name,
@@ -293,7 +307,8 @@ Result<Operation> TpuProvider::Create(const QueuedName& name, const Value& body,
   Call call{.method = "POST", .path = "/queuedResources", .body = body};
   // With the request id the service knows a repeat, so the client may repeat by itself.
   call.query = {{"queuedResourceId", name.id}, {"requestId", request_id}};
-  return AsOperation(Send(PlaceOf(name), std::move(call), stop), ErrorCode::kReplyLost);
+  return AsOperation(Send(PlaceOf(name), std::move(call), stop), name.project, name.zone,
+                     ErrorCode::kReplyLost);
 }
 
 Result<Operation> TpuProvider::Delete(const QueuedName& name, bool force,
@@ -301,7 +316,8 @@ Result<Operation> TpuProvider::Delete(const QueuedName& name, bool force,
   Call call{.method = "DELETE", .path = QueuedPath(name)};
   if (force) call.query.emplace_back("force", "true");
   call.query.emplace_back("requestId", request_id);
-  return AsOperation(Send(PlaceOf(name), std::move(call), stop), ErrorCode::kInternal);
+  return AsOperation(Send(PlaceOf(name), std::move(call), stop), name.project, name.zone,
+                     ErrorCode::kInternal);
 }
 
 Operation ParseOperation(const Value& json) {

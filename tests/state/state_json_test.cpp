@@ -64,8 +64,9 @@ TEST(StateJson, AQueuedResourceComesBackAndMustBeWhole) {
   PodRecord& research = Pods(sample).at(Addr("pod.research"));
   research.queued = QueuedRecord{"research", *ParseJson(R"({"spot":true})"), 2, "ACTIVE"};
   research.current.life = Present{};
-  research.auxiliary = {
-      {"research", "", Creating{{"op", "", 1, "0f0f0f0f-0000-4000-8000-000000000001"}}}};
+  research.auxiliary = {{"research", "",
+                         Creating{{"projects/my-project/locations/europe-west4-a/operations/op", "",
+                                   1, "0f0f0f0f-0000-4000-8000-000000000001"}}}};
   auto state = StateFromJson(StateToJson(sample), "x", RememberedKinds());
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, sample);
@@ -74,6 +75,26 @@ TEST(StateJson, AQueuedResourceComesBackAndMustBeWhole) {
     pod.MutableMap()["payload"].Set("queued", *ParseJson(R"({"slices":0,"state":"","terms":{}})"));
   }));
   EXPECT_NE(error.message.find("slices"), std::string::npos) << error.message;
+}
+
+// As a podctl of before wrote them down: such a state is no dead end.
+TEST(StateJson, AnOperationThatNobodyCanHaveIsForgotten) {
+  const std::string place = "projects/my-project/locations/europe-west4-a/";
+  for (const std::string& odd :
+       {place + "nodes/a", place + "operations/..", place + "operations/\n", std::string("x"),
+        std::string("projects/q/locations/europe-west4-a/operations/o"),
+        std::string("projects/my-project/locations/us-east1-d/operations/o")}) {
+    State state = SampleState();
+    PodRecord& record = Pods(state).at(Addr("pod.research"));
+    record.current.life = Deleting{{odd, "2026-11-20T14:30:00Z", 41}};
+    record.deposed = {{"lab", "4710", Deleting{{odd, "2026-11-20T14:30:00Z", 41}}}};
+    const auto read = StateFromJson(StateToJson(state), "x", RememberedKinds());
+    ASSERT_TRUE(read) << odd;
+    const PodRecord& pod = Pods(*read).at(Addr("pod.research"));
+    EXPECT_EQ(pod.pending()->operation, "") << odd;
+    EXPECT_EQ(pod.deposed[0].pending()->operation, "") << odd;
+    EXPECT_EQ(pod.pending()->begun_at, "2026-11-20T14:30:00Z");
+  }
 }
 
 TEST(StateJson, TheOtherTransportComesBackAndNoThirdIsTaken) {
@@ -332,7 +353,7 @@ TEST(StateJson, Version4IsUpgraded) {
   State expected = WithTraining();
   const std::string when = "2026-11-22T08:00:00Z";
   const Intent unheard{"", when, 3};
-  const Intent heard{"op", when, 3};
+  const Intent heard{"", when, 3};  // `op`, as it stands there, is no operation's name
   const auto add = [&](const std::string& name, const Object& current) -> PodRecord& {
     PodRecord& pod = Pods(expected)[PodAddress(name)];
     pod.project = "p";

@@ -18,6 +18,8 @@
 namespace podctl {
 namespace {
 
+constexpr const char* kHeard = "projects/p/locations/europe-west4-a/operations/op";
+
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -192,7 +194,7 @@ std::vector<Event> Events() {
       BeginCreate(id, "", kIntent, r);
     });
     add("delete deposed " + id, [id](Record* r) { BeginDelete(id, kIntent, r); });
-    add("heard of deposed " + id, [id](Record* r) { NoteOperation(id, "op", r); });
+    add("heard of deposed " + id, [id](Record* r) { NoteOperation(id, kHeard, r); });
     add("end deposed " + id, [id](Record* r) { EndRequest(id, r); });
     add("withdraw deposed " + id, [id](Record* r) { Withdraw(id, r); });
     add("lose deposed " + id, [id](Record* r) { Lose(id, r); });
@@ -202,7 +204,7 @@ std::vector<Event> Events() {
   add("come from", [](Record* r) { ComeFrom("queue", r); });
   add("change", [](Record* r) { BeginChange(kIntent, r); });
   add("delete", [](Record* r) { BeginDelete("", kIntent, r); });
-  add("heard", [](Record* r) { NoteOperation("", "op", r); });
+  add("heard", [](Record* r) { NoteOperation("", kHeard, r); });
   add("end", [](Record* r) { EndRequest("", r); });
   add("withdraw", [](Record* r) { Withdraw("", r); });
   add("finish", [](Record* r) { Finish(r); });

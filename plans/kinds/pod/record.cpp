@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "providers/base/text.h"
+#include "providers/gcp/operation_name.h"
 #include "providers/gcp/tpu_schema.h"
 #include "state/record_codec.h"
 #include "state/state_json.h"
@@ -166,6 +167,21 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
     for (auto& [worker, name] : in.SpareTextMap("vm_names")) {
       pod->vm_names[in.Worker(worker)] = name;
     }
+    ForgetOddOperations(pod);
+  }
+
+  // An earlier podctl wrote down whatever the service called an operation. One that nobody can ask
+  // for is as an answer that was lost: every command looks for what was begun.
+  static void ForgetOddOperations(PodRecord* pod) {
+    const auto mend = [&](auto& life) {
+      if constexpr (requires { life.intent; }) {
+        std::string& name = life.intent.operation;
+        if (!gcp::IsOperationOf(name, pod->project, pod->zone)) name.clear();
+      }
+    };
+    std::visit(mend, pod->current.life);
+    for (Object& object : pod->deposed) std::visit(mend, object.life);
+    for (Object& object : pod->auxiliary) std::visit(mend, object.life);
   }
 
   void Write(const PodRecord& pod, ObjectWriter& out) const override {

@@ -22,7 +22,7 @@ using testing::FakeTransport;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kOperation = R"({"name":"projects/p/locations/z/operations/o"})";
+constexpr const char* kOperation = R"({"name":"projects/p/locations/europe-west4-a/operations/o"})";
 const NodeName kNode{"p", "europe-west4-a", "n"};
 constexpr const char* kThere = R"({"name":"projects/p/locations/europe-west4-a/nodes/n"})";
 
@@ -149,7 +149,8 @@ TEST_F(LoopbackProviderTest, SpeaksEitherVersionThroughout) {
   EXPECT_TRUE(alpha.PatchNode(kNode, Value::EmptyMap(), {"labels"}, {}).has_value());
   EXPECT_TRUE(alpha.DeleteNode(kNode, "", {}).has_value());
   EXPECT_TRUE(alpha.StopNode(kNode, {}).has_value());
-  EXPECT_TRUE(alpha.GetOperation("projects/p/locations/z/operations/o", {}).has_value());
+  EXPECT_TRUE(
+      alpha.GetOperation("projects/p/locations/europe-west4-a/operations/o", {}).has_value());
   EXPECT_TRUE(alpha.GetGuestAttributes(kNode, "", {}).has_value());
   for (const http::Request& request : transport_.requests()) {
     EXPECT_THAT(request.url, HasSubstr("8470/v2alpha1/projects/p/locations/"));
@@ -225,7 +226,7 @@ TEST_F(LoopbackProviderTest, CreatesWithTheNodeAsTheBody) {
   node.Set("acceleratorType", "v3-32");
   const auto operation = provider_.CreateNode(kNode, node, "", {});
   ASSERT_TRUE(operation.has_value());
-  EXPECT_EQ(operation->name, "projects/p/locations/z/operations/o");
+  EXPECT_EQ(operation->name, "projects/p/locations/europe-west4-a/operations/o");
   EXPECT_FALSE(operation->done);
   EXPECT_EQ(Sent().method, "POST");
   EXPECT_EQ(Sent().url,
@@ -468,10 +469,41 @@ TEST_F(LoopbackProviderTest, RefusesNamesThatAreNoOperations) {
   for (const char* name :
        {"", "o", "operations/o", "projects/p/locations/z/nodes/n",
         "projects/p/locations/z/operations/", "projects//locations/z/operations/o",
-        "projects/p/locations/z/operations/o/x"}) {
+        "projects/p/locations/z/operations/o/x", "projects/p/locations/z/operations/..",
+        "projects/../locations/z/operations/o", "projects/p/locations/z/operations/o\n"}) {
     EXPECT_EQ(provider_.GetOperation(name, {}).error().code, ErrorCode::kInvalidArgument) << name;
   }
   EXPECT_EQ(SentCount(), 0U);
+}
+
+// It would be kept in the state, and asked for by every later command.
+TEST_F(LoopbackProviderTest, AnAnswerWithoutAnOperationOfItsPlaceIsALostOne) {
+  const std::string place = "projects/p/locations/europe-west4-a/";
+  std::string name;
+  transport_.Then([&](const http::Request&) -> Result<http::Response> {
+    return http::Response{200, {}, R"({"name":")" + name + R"("})"};
+  });
+  for (const std::string& odd :
+       {place + "nodes/a", place + "operations/..", place + "operations/.",
+        place + "operations/a\\n", place + "operations/a b", place + "operations/a/b",
+        place + "operations/a%2f", place + "operations/\u202ea", std::string("operations/a"),
+        place + "operations/" + std::string(300, 'a'),
+        std::string("projects/q/locations/europe-west4-a/operations/a"),
+        std::string("projects/p/locations/us-central2-b/operations/a")}) {
+    name = odd;
+    const Value node = Value::EmptyMap();
+    EXPECT_EQ(provider_.CreateNode(kNode, node, "", {}).error().code, ErrorCode::kReplyLost) << odd;
+    EXPECT_FALSE(provider_.PatchNode(kNode, node, {"description"}, {})) << odd;
+    EXPECT_FALSE(provider_.DeleteNode(kNode, "", {})) << odd;
+    EXPECT_FALSE(provider_.StopNode(kNode, {})) << odd;
+    EXPECT_FALSE(provider_.queued()->Delete({"p", "europe-west4-a", "q"}, true, "i", {})) << odd;
+  }
+  for (const std::string& good :
+       {place + "operations/operation-17-ab_c.d",
+        std::string("projects/12/locations/europe-west4-a/operations/a")}) {
+    name = good;
+    EXPECT_TRUE(provider_.DeleteNode(kNode, "", {})) << good;
+  }
 }
 
 TEST_F(LoopbackProviderTest, ReadsGuestAttributesInWorkerOrder) {
