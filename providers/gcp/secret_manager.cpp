@@ -56,19 +56,31 @@ std::string HelpFor(ErrorCode code, const SecretName& name) {
 }
 
 Error OddSecret(const std::string& what) {
-  return MakeError(ErrorCode::kInternal, "Secret Manager's answer " + what);
+  return MakeError(ErrorCode::kDataLoss, "Secret Manager's answer " + what);
+}
+
+bool IsProjectNumber(const std::string& project) {
+  return project.find_first_not_of("0123456789") == std::string::npos;
 }
 
 // The service calls the project by its number.
 bool IsVersionOf(const SecretName& asked, const SecretName& answered) {
-  return answered.HasNumber() && answered.id == asked.id && answered.location == asked.location &&
+  const bool same_project = answered.project == asked.project ||
+                            (IsProjectNumber(answered.project) && !IsProjectNumber(asked.project));
+  return same_project && answered.HasNumber() && answered.id == asked.id &&
+         answered.location == asked.location &&
          (!asked.HasNumber() || answered.version == asked.version);
 }
 
 Result<SecretValue> ReadAnswer(const SecretName& asked, const Value& answer) {
   const auto answered = ParseSecretName(answer["name"].AsString());
   if (!answered || !IsVersionOf(asked, *answered)) return OddSecret("is of another secret");
-  auto bytes = Base64Decode(answer["payload"]["data"].AsString());
+  // An empty secret there is not.
+  const Value* data = answer["payload"].Find("data");
+  if (data == nullptr || !data->is_string() || data->AsString().empty()) {
+    return OddSecret("holds no secret");
+  }
+  auto bytes = Base64Decode(data->AsString());
   if (!bytes) return OddSecret("holds a secret that is not base64");
   if (bytes->size() > kLargestSecret) return OddSecret("holds a secret of more than 64 KiB");
   if (const Value* sum = answer["payload"].Find("dataCrc32c")) {

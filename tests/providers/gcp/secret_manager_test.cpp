@@ -117,17 +117,41 @@ TEST_F(SecretManagerTest, AnAnswerOfAnotherSecretIsNotBelieved) {
   for (const std::string& name : names) Answer("x", "", name);
   transport_.Then(200, R"({"name": "projects/1/secrets/s/versions/4", "payload": {"data": "?"}})");
   Answer("x");
-  for (const std::string& name : names) EXPECT_EQ(Code(Ask()), ErrorCode::kInternal) << name;
-  EXPECT_EQ(Code(Ask()), ErrorCode::kInternal) << "no base64";
-  EXPECT_EQ(Code(Ask("projects/p/secrets/s/versions/3")), ErrorCode::kInternal);
+  for (const std::string& name : names) EXPECT_EQ(Code(Ask()), ErrorCode::kDataLoss) << name;
+  EXPECT_EQ(Code(Ask()), ErrorCode::kDataLoss) << "no base64";
+  EXPECT_EQ(Code(Ask("projects/p/secrets/s/versions/3")), ErrorCode::kDataLoss);
   EXPECT_TRUE(Ask("projects/p/secrets/s/versions/4"));
+}
+
+TEST_F(SecretManagerTest, AnotherProjectsSecretIsNotBelieved) {
+  Answer("x", "", "projects/evil-project/secrets/s/versions/4");
+  Answer("x", "", "projects/p/secrets/s/versions/4");
+  Answer("x", "", "projects/124/secrets/s/versions/4");
+  Answer("x");
+  EXPECT_EQ(Code(Ask()), ErrorCode::kDataLoss);
+  EXPECT_TRUE(Ask()) << "by its id";
+  EXPECT_EQ(Code(Ask("projects/123/secrets/s/versions/4")), ErrorCode::kDataLoss);
+  EXPECT_TRUE(Ask("projects/123/secrets/s/versions/4"));
+}
+
+TEST_F(SecretManagerTest, AnAnswerWithoutASecretIsNoEmptyOne) {
+  const std::vector<std::string> answers = {"",
+                                            R"(, "payload": {})",
+                                            R"(, "payload": null)",
+                                            R"(, "payload": {"data": ""})",
+                                            R"(, "payload": {"data": 5})",
+                                            R"(, "payload": {"dataCrc32c": "0"})"};
+  for (const std::string& more : answers) {
+    transport_.Then(200, R"({"name": "projects/123/secrets/s/versions/4")" + more + "}");
+  }
+  for (const std::string& more : answers) EXPECT_EQ(Code(Ask()), ErrorCode::kDataLoss) << more;
 }
 
 TEST_F(SecretManagerTest, EndsAt64KiB) {
   Answer(std::string(64U << 10U, 'x'));
   Answer(std::string((64U << 10U) + 1, 'x'));
   EXPECT_TRUE(Ask());
-  EXPECT_EQ(Code(Ask()), ErrorCode::kInternal);
+  EXPECT_EQ(Code(Ask()), ErrorCode::kDataLoss);
 }
 
 TEST_F(SecretManagerTest, SaysWhatHelps) {
