@@ -165,6 +165,7 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanRequest& request
   Diagnostics read;
   if (!NeedsNoSpec(doors.entry.files, request)) {
     run->spec = LoadSpec(request.load, doors.entry.files, doors.entry.environment, read);
+    HideSensitive(run->spec);
   }
   if (read.has_errors()) return NoPlan{.why = NoPlan::Why::kSpec, .problems = std::move(read)};
   listener.OnSpec(read);

@@ -268,6 +268,7 @@ class SavedRun {
     for (const auto& [name, text] : given) load.vars[name] = text;
     Diagnostics problems;
     run_.spec = LoadSpec(load, files_, doors_.entry.environment, problems);
+    HideSensitive(run_.spec);
     const bool edited = !run_.spec.digest.empty() && run_.spec.digest != saved_.spec_digest;
     // What a job runs stands in the spec alone: none is started that nobody has reviewed, nor one
     // that may be half read.

@@ -8,6 +8,7 @@
 
 #include "plans/spec/references.h"
 #include "providers/base/foreign_text.h"
+#include "providers/base/redactor.h"
 
 namespace podctl {
 namespace {
@@ -78,7 +79,21 @@ Diagnostics FillSecrets(const SecretTexts& texts, Spec* spec) {
   return problems;
 }
 
+void HideSensitive(const Spec& spec) {
+  for (const auto& [name, variable] : spec.variables) {
+    if (variable.sensitive) HideInErrors(variable.text);
+  }
+  const auto nobody = [](const Address&) -> const Value* { return nullptr; };
+  for (const PodSpec* pod : DeclaredPods(spec)) {
+    for (const auto& [key, entry] : pod->metadata) {
+      if (!entry.sensitive) continue;
+      if (const auto text = RenderText(entry.text, nobody)) HideInErrors(*text);
+    }
+  }
+}
+
 void FillSecret(const SecretValue& value, MetadataEntry* entry) {
+  HideInErrors(value.bytes);
   entry->text = EscapeTemplate(value.bytes);
   entry->secret = value.name;
 }

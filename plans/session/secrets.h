@@ -29,7 +29,11 @@ std::set<std::string> SecretsOf(const Spec& spec);
 // read is told at its place.
 Diagnostics FillSecrets(const SecretTexts& texts, Spec* spec);
 
-// As template text (references.h).
+// Of what the spec holds that is sensitive, no error of a service is to say anything from now on
+// (providers/base/redactor.h).
+void HideSensitive(const Spec& spec);
+
+// As template text (references.h). Hidden from then on, too.
 void FillSecret(const SecretValue& value, MetadataEntry* entry);
 
 }  // namespace podctl

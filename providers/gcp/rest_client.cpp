@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "providers/base/json.h"
+#include "providers/base/redactor.h"
 #include "providers/base/text.h"
 #include "providers/gcp/api_error.h"
 #include "providers/http/url.h"
@@ -104,13 +105,21 @@ Result<http::Response> RestClient::SendAuthorized(http::Request request,
 Result<Value> RestClient::Read(const Call& call, const http::Response& response) const {
   if (response.status >= 200 && response.status < 300) {
     Result<Value> value = ParseJson(response.body, response.body.capacity());
-    if (value && value->is_map()) return value;
+    if (value && value->is_map()) {
+      RedactErrors(&*value);  // of operations that failed
+      return value;
+    }
     const bool safe = call.idempotency == http::Idempotency::kIdempotent;
     return MakeError(safe ? ErrorCode::kInternal : ErrorCode::kReplyLost,
                      fmt::format("the answer of {} is not a JSON object", server_),
                      "is the endpoint really one of the Cloud TPU API?");
   }
-  Error error = ErrorFromAnswer(response.status, response.body, server_, call.if_denied);
+  std::string body = response.body;
+  if (Result<Value> value = ParseJson(body)) {
+    RedactErrors(&*value);
+    body = ToJson(*value);
+  }
+  Error error = ErrorFromAnswer(response.status, body, server_, call.if_denied);
   if (call.idempotency == http::Idempotency::kNonIdempotent && LeavesOpen(response.status)) {
     error.code = ErrorCode::kReplyLost;
   }

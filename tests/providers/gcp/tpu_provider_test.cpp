@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "providers/base/json.h"
+#include "providers/base/redactor.h"
 #include "tests/providers/gcp/fake_gcloud.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_transport.h"
@@ -62,6 +63,29 @@ TEST_F(TpuProviderTest, ATokenThatTheServiceRepeatsIsNotShown) {
   transport_.Then(403,
                   R"({"error":{"code":403,"message":"bad token Bearer ya29.token, ya29.token"}})");
   EXPECT_EQ(Make().GetNode(kNode, {}).error().message, "bad token Bearer (token), (token)");
+}
+
+TEST_F(LoopbackProviderTest, ASensitiveValueThatTheServiceRepeatsIsNotShown) {
+  HideInErrors("line \"one\"\ntwo\n");
+  HideInErrors("hf_secret");
+  HideInErrors("hf_secret_longer");
+  HideInErrors("abc");
+  transport_
+      .Then(400, R"({"error":{"code":400,"status":"INVALID_ARGUMENT","message":
+          "bad metadata hf_secret, hf_secret_longer, abc, line \\\"one\\\"\\ntwo, line \"one\"\ntwo","details":[
+          {"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[
+          {"field":"metadata","description":"hf_secret is bad"}]}]}})")
+      .Then(200, R"({"name":"projects/p/locations/europe-west4-a/operations/o","done":true,
+          "error":{"code":3,"message":"no hf_secret here"}})");
+  const Error error = provider_.PatchNode(kNode, Value::EmptyMap(), {"labels"}, {}).error();
+  EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(error.message, HasSubstr("bad metadata (sensitive value), (sensitive value), abc, "));
+  EXPECT_THAT(error.message, Not(HasSubstr("one")));
+  EXPECT_THAT(error.message, Not(HasSubstr("hf_secret")));
+  const auto operation =
+      provider_.GetOperation("projects/p/locations/europe-west4-a/operations/o", {});
+  ASSERT_TRUE(operation);
+  EXPECT_EQ(operation->error.front().message, "no (sensitive value) here");
 }
 
 TEST_F(TpuProviderTest, NeverSendsATokenOverPlainHttpElsewhere) {

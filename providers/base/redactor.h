@@ -1,0 +1,22 @@
+// The values that this process must not show, and their removal from what a service says: it may
+// repeat in an error what it was sent.
+//
+// Thread safe. What was added stays until the process ends.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "providers/base/value.h"
+
+namespace podctl {
+
+// A whole value is hidden, as it is and as it stands within a JSON string. One of fewer than four
+// characters is none: it would make words unreadable, and hide nothing.
+void HideInErrors(std::string_view value);
+
+// The texts of errors within a JSON answer: all of its members `error`, but for the words by which
+// a program tells them apart.
+void RedactErrors(Value* answer);
+
+}  // namespace podctl
