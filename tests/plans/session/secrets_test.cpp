@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plans/session/saved_plan.h"
+#include "providers/base/redactor.h"
 #include "tests/plans/session/session_harness.h"
 
 namespace podctl {
@@ -81,6 +82,25 @@ class SecretsSession : public ::testing::Test, protected SessionHarness, protect
   static constexpr const char* kEndpoint = "https://tpu.example.com/";
   EventLog events;
 };
+
+// The API may repeat it; that such a value is taken out, tests of TpuProvider show.
+TEST_F(SecretsSession, WhatIsSensitiveIsHiddenInErrorsFromThePlanOn) {
+  Version(1, "hidden-value\n");
+  files.SetFile(
+      "/project/podctl.yaml",
+      "project: p\nzone: europe-west4-a\nvariables: {v: {sensitive: true, default: var-value}}\n"
+      "pods:\n" +
+          Harness::Pod("a",
+                       "    metadata: {hf-token: {secret: projects/p/secrets/hf},"
+                       " k: {value: key-value, sensitive: true}, plain: plain-words,"
+                       " v: \"x${var.v}\"}\n"));
+  Planned(Request());
+  Value answer;
+  answer.SetPath("error.message", "hidden-value key-value var-value plain-words");
+  RedactErrors(&answer);
+  EXPECT_EQ(answer["error"]["message"].AsString(),
+            "(sensitive value) (sensitive value) (sensitive value) plain-words");
+}
 
 TEST_F(SecretsSession, ANewVersionIsAChange) {
   Version(3, "old-value");
