@@ -96,8 +96,6 @@ const std::vector<Scenario>& Scenarios() {
 StruckRun::StruckRun(const Scenario& scenario, const Sandbox& world)
     : scenario_(scenario), project_(NewProject()) {
   box_.UseEmulatorOf(world);
-  // A sanitizer's leak check cannot work under a tracer.
-  box_.SetVariable("ASAN_OPTIONS", "detect_leaks=0");
   // What is written aside when the state's folder takes nothing.
   box_.WriteFile("temporary/README", "where the state goes in need\n");
   box_.SetVariable("TMPDIR", box_.Path("temporary"));

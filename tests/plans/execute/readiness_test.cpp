@@ -50,7 +50,8 @@ TEST_F(ReadinessTest, WaitsAsLongAsTheSpecSays) {
   harness_.ApplyAll();
   harness_.Pods(Harness::Pod("a", "    timeouts: {boot: 7m}\n"));
   harness_.plan_options.replace = {kReadiness};
-  const StepChange* run = AsStep(ChangeOf(harness_.MakePlan(), kReadiness));
+  const Plan plan = harness_.MakePlan();
+  const StepChange* run = AsStep(ChangeOf(plan, kReadiness));
   ASSERT_NE(run, nullptr);
   EXPECT_EQ(run->step.timeout, std::chrono::minutes(7));
 }
