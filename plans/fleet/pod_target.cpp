@@ -23,7 +23,10 @@ Error UnknownPod(const State& state, const std::string& name, const std::string&
   for (const auto& [address, record] : Pods(state)) known.push_back(address.name);
   const std::string near = NearestWord(name, known);
   std::string hint = "`podctl state list` shows the pods there are.";
-  if (!near.empty()) hint = fmt::format("Did you mean `{}`?", near);
+  if (!near.empty()) {
+    hint =
+        fmt::format("Did you mean `{}`? `podctl apply` makes a pod that only the spec has.", near);
+  }
   if (known.empty()) hint = "The state is empty; `podctl apply` makes the pods of the spec.";
   if (!kept.empty()) hint = fmt::format("There is no state; {}.", kept);
   return MakeError(ErrorCode::kNotFound, fmt::format("there is no pod `{}` in the state", name),

@@ -114,8 +114,7 @@ void KnownPods::NoteTrouble(const std::string& pod, const Value& node) const {
   troubles_.erase(pod);
   if (!trouble) return;
   const std::string why = NodeHealthDescription(node);
-  troubles_[pod] = fmt::format("Pod `{}` {}{}. `podctl doctor {}` says what to do.", pod,
-                               trouble->what, why.empty() ? "" : fmt::format(" ({})", why), pod);
+  troubles_[pod] = trouble->what + (why.empty() ? "" : fmt::format(" ({})", why));
 }
 
 std::string KnownPods::StandingAdvice(const std::string& pod) const {
@@ -124,6 +123,14 @@ std::string KnownPods::StandingAdvice(const std::string& pod) const {
 }
 
 std::string KnownPods::TroubleSeen(const std::string& pod) const {
+  const std::string name = BarePodName(pod);
+  const std::string what = TroubleWords(name);
+  return what.empty()
+             ? std::string()
+             : fmt::format("Pod `{0}` {1}. `podctl doctor {0}` says what to do.", name, what);
+}
+
+std::string KnownPods::TroubleWords(const std::string& pod) const {
   const std::lock_guard lock(mutex_);
   const auto trouble = troubles_.find(BarePodName(pod));
   return trouble == troubles_.end() ? std::string() : trouble->second;

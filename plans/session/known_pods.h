@@ -68,6 +68,8 @@ class KnownPods {
   // Of a node that was there when it was last asked for, why its workers may be silent: "Pod `a` is
   // REPAIRING: …". Empty: nothing is known. Asks nobody. Thread safe.
   std::string TroubleSeen(const std::string& pod) const;
+  // The same as what can follow the pod's name: "is REPAIRING".
+  std::string TroubleWords(const std::string& pod) const;
   // Both of these.
   std::string StandingAdvice(const std::string& pod) const;
   // What to do about a worker that takes none of our keys, as far as its node tells: a sentence.

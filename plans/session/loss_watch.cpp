@@ -14,10 +14,16 @@ class LossListener final : public ssh::Observer {
       : observer_(observer),
         asked_(asked),
         on_asked_(asked, [this] { end_.request_stop(); }),
-        watch_(pods, pod, [this] {
-          const std::lock_guard lock(mutex_);
-          EndIfIdle();
-        }) {}
+        watch_(
+            pods, pod,
+            [this] {
+              const std::lock_guard lock(mutex_);
+              EndIfIdle();
+            },
+            [this, &pods, pod](const std::string&) {
+              const std::lock_guard lock(mutex_);
+              silence_ = ssh::OtherCause("the pod " + pods.TroubleWords(pod));
+            }) {}
 
   std::stop_token stop() const { return end_.get_token(); }
 
@@ -36,7 +42,12 @@ class LossListener final : public ssh::Observer {
     EndIfIdle();
   }
   void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
-    observer_.OnTryAgain(job, why);
+    std::optional<ssh::Cause> silence;
+    {
+      const std::lock_guard lock(mutex_);
+      silence = silence_;
+    }
+    observer_.OnTryAgain(job, silence.value_or(why));
     watch_.Trouble();
   }
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
@@ -64,6 +75,7 @@ class LossListener final : public ssh::Observer {
   const std::stop_callback<std::function<void()>> on_asked_;
   std::mutex mutex_;
   std::set<std::size_t> running_;
+  std::optional<ssh::Cause> silence_;
   LossWatch watch_;  // the last member: it calls back until it is gone
 };
 

@@ -50,7 +50,8 @@ class LossWatch {
 };
 
 // A transport whose runs end with that, as soon as none of their commands is running. Workers that
-// were waited for are kUnreachable then, and their results say what became of the pod.
+// were waited for are kUnreachable then, and their results say what became of the pod. Where the
+// node is there, but in a state that explains the silence, that is why the next tries are made.
 class LossAwareTransport final : public ssh::Transport {
  public:
   // Both are lent.

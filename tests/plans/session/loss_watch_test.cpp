@@ -28,6 +28,10 @@ class DeafWorkers final : public ssh::Transport {
                                      ssh::Observer& observer, std::stop_token stop) override {
     if (running) observer.OnPhase(*running, ssh::Phase::kRunning);
     for (int tries = 0; tries < 3; ++tries) observer.OnTryAgain(0, ssh::OtherCause("refused"));
+    for (int tries = 0; goes_on && goes_on() && tries < 20000; ++tries) {
+      WaitFor(stop, std::chrono::milliseconds(1));
+      observer.OnTryAgain(0, ssh::OtherCause("refused"));
+    }
     if (running) {
       // As long as that one runs, nothing is ended.
       EXPECT_FALSE(WaitFor(stop, std::chrono::milliseconds(100)));
@@ -47,6 +51,7 @@ class DeafWorkers final : public ssh::Transport {
 
   std::optional<std::size_t> running;  // a worker that answers
   bool gives_up = false;               // at once
+  std::function<bool()> goes_on;       // to try
   bool stopped = false;
   std::vector<ssh::WorkerResult> results{2};
 
@@ -72,7 +77,11 @@ class Described final : public ssh::Observer {
   void OnResult(std::size_t, const ssh::WorkerResult& result) override {
     lines.push_back(result.ok() ? "ok" : result.message);
   }
+  void OnTryAgain(std::size_t, const ssh::Cause& why) override {
+    tries.push_back(ssh::SharedWords(why));
+  }
   std::vector<std::string> lines;
+  std::vector<std::string> tries;
 };
 
 constexpr const char* kGone =
@@ -137,6 +146,16 @@ TEST_F(LossWatchTest, TheStateOfANodeThatIsThereSaysWhy) {
   auto why = heard.get_future();
   ASSERT_EQ(why.wait_for(std::chrono::seconds(20)), std::future_status::ready);
   EXPECT_THAT(why.get(), HasSubstr("Pod `research` is REPAIRING"));
+}
+
+TEST_F(LossWatchTest, TheNextTriesOfARunSayItToo) {
+  cloud.EditNode({"p", "europe-west4-a", "research"},
+                 [](Value& node) { node.Set("state", "REPAIRING"); });
+  deaf_.gives_up = true;
+  deaf_.goes_on = [this] { return reported_.tries.back() == "refused"; };
+  EXPECT_THAT(Run()[0].message, HasSubstr("cannot connect"));
+  EXPECT_EQ(reported_.tries.front(), "refused");
+  EXPECT_THAT(reported_.tries.back(), ::testing::StartsWith("the pod is REPAIRING"));
 }
 
 TEST_F(LossWatchTest, WhoIsInterruptedHearsThat) {
