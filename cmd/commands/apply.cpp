@@ -397,6 +397,10 @@ constexpr Flag kTargetFlag =
     Naming(Flag::Names::kPlannedAddress,
            ManyValues<&ApplyOptions::targets>(
                "--target", "ADDRESS", "only this address, and what it depends on; repeatable"));
+constexpr Flag kDestroyTargetFlag =
+    Naming(Flag::Names::kPlannedAddress,
+           ManyValues<&ApplyOptions::targets>(
+               "--target", "ADDRESS", "only this address, and what depends on it; repeatable"));
 constexpr Flag kRefreshFlag = OneValue<&ApplyOptions::refresh>(
     "--refresh", "true|false", "ask the cloud first; --refresh=false trusts the state");
 constexpr Flag kReplaceFlag =
@@ -445,7 +449,7 @@ const Command commands::kApply("apply", "make the cloud match the spec", kApplyF
 
 constexpr Flag kDestroyFlags[] = {
     kAutoApproveFlag,
-    kTargetFlag,
+    kDestroyTargetFlag,
     kRefreshFlag,
 };
 

@@ -342,7 +342,9 @@ std::string ImportConflict(const ImportCommand& options, const GlobalOptions&) {
     return "`--all` imports all that there is: leave out ADDRESS and ID";
   }
   if (options.all) return {};
-  if (options.auto_approve) return "`--auto-approve` goes with `--all`: one pod is not asked about";
+  if (options.auto_approve) {
+    return "`--auto-approve` goes with `--all`: podctl does not ask before it imports one pod";
+  }
   if (options.id.empty()) {
     return "`podctl import` needs more: podctl import ADDRESS ID, or podctl import --all";
   }
@@ -354,7 +356,7 @@ constexpr Flag kImportFlags[] = {
     OneValue<&ImportCommand::id, ImportCommand>("ID", "",
                                                 "NODE, ZONE/NODE or the node's full name"),
     Switch<&ImportCommand::all>(
-        "--all", "all nodes of the zone instead; with --zone - of all zones of the project"),
+        "--all", "all nodes of the zone instead; with `--zone -` all of the project"),
     Switch<&ImportCommand::auto_approve>("--auto-approve", "with --all: do not ask"),
     OneValue<&ImportCommand::write_spec, ImportCommand>(
         "--write-spec", "FILE", "write the pods to this file: a new one, or below its pods"),

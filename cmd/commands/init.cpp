@@ -15,6 +15,7 @@
 #include "plans/spec/names.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/gcp/available_types.h"
 #include "providers/gcp/tpu_schema.h"
 #include "templates/catalog.h"
 
@@ -171,11 +172,33 @@ Result<void> CheckSaysPlace(const std::string& text, const InitOptions& options)
   return {};
 }
 
-std::string WhatIsToBeSet(const InitOptions& options) {
-  if (options.project && options.zone) return "look it over";
-  return fmt::format("set its {}", options.project ? "zone"
-                                   : options.zone  ? "project"
-                                                   : "project and zone");
+// The first accelerator type of a spec that `zone` is not documented to have; "" where there is
+// none, or nothing is documented.
+std::string TypeFromElsewhere(const std::string& spec, const std::string& zone) {
+  const auto types = gcp::BuiltInTypes(zone);
+  constexpr std::string_view kKey = "acceleratorType: ";
+  for (auto at = spec.find(kKey); !types.empty() && at != std::string::npos;
+       at = spec.find(kKey, at + 1)) {
+    const auto from = at + kKey.size();
+    std::string type = spec.substr(from, spec.find_first_of(" ,}\n", from) - from);
+    const auto is_it = [&](const gcp::AvailableType& known) { return known.type == type; };
+    if (std::none_of(types.begin(), types.end(), is_it)) return type;
+  }
+  return {};
+}
+
+std::string WhatIsToBeSet(const InitOptions& options, const std::string& spec) {
+  std::string text = options.project && options.zone ? ""
+                     : options.project               ? "set the spec's zone"
+                     : options.zone                  ? "set the spec's project"
+                                                     : "set the spec's project and zone";
+  const std::string type = options.zone ? TypeFromElsewhere(spec, *options.zone) : "";
+  if (type.empty()) return text.empty() ? "look it over" : text;
+  if (!text.empty()) text += ", ";
+  return text + fmt::format(
+                    "put another type in place of {0} (`podctl types --zone {1}` lists what "
+                    "{1} has)",
+                    type, *options.zone);
 }
 
 }  // namespace
@@ -232,7 +255,7 @@ Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& str
       "\nNext: {}{}, then\n"
       "  podctl plan{}\n"
       "  podctl apply{}\n",
-      first, WhatIsToBeSet(options), with_file, with_file);
+      first, WhatIsToBeSet(options, std::string(chosen->text)), with_file, with_file);
   return {};
 }
 

@@ -33,7 +33,7 @@ constexpr Flag OverwriteFlag() {
 template <auto kMember, typename Options>
 constexpr Flag TimestampsFlag() {
   return Switch<kMember, Options>("--timestamps",
-                                  "before each line the time at which it came here");
+                                  "put the time at which it came here before each line");
 }
 
 // Flags that do not go together: what is wrong, or "".

@@ -77,7 +77,9 @@ class ContentDigest {
 }  // namespace
 
 std::string LocalFileProblem(const std::string& path, const Error& error) {
-  return fmt::format("`{}`: {}", path, Sentence(error));
+  // A source may be either.
+  return fmt::format("`{}`: {}{}", path, Sentence(error),
+                     error.code == ErrorCode::kNotFound ? " or folder" : "");
 }
 
 std::string PathFromSpec(const YamlNode& node, const std::string& path) {

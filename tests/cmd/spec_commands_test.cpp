@@ -63,7 +63,8 @@ TEST_F(SpecCommandsTest, InitWritesTheProjectAndTheZoneThatWereSaid) {
                         out_.str() + files_.FileText("one/podctl.yaml").value_or(""));
   EXPECT_EQ(err_.str(), "");
   EXPECT_EQ(Init({.folder = "two", .zone = "us-central2-b"}), 0);
-  EXPECT_THAT(out_.str(), HasSubstr("Next: set its project, then"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Next: set the spec's project, put another type in place of v3-8 ("));
   EXPECT_THAT(files_.FileText("two/podctl.yaml").value_or(""), HasSubstr("\nproject: my-project "));
   // Each template has a place for both, and is valid with them. A pipeline's key is its owner's.
   files_.SetFile(

@@ -283,9 +283,9 @@ constexpr Flag kRunFlags[] = {
     Switch<&RunOptions::list>("--list", "list the jobs of the spec"),
     Naming(Flag::Names::kWorker,
            OneValue<&RunOptions::workers, RunOptions, &ReadWorkers>(
-               "--on", "WORKERS", "run it on these in place of the job's own: all, 0,2-3, …")),
+               "--on", "WORKERS", "run the job on these workers, not on its own: all, 0,2-3, …")),
     WorkerFlag<&RunOptions::watched>(
-        "whose output is seen: all (default), 0,2-3, …; it runs on all of its workers"),
+        "show the output of these: all (default), 0,2-3, …; the job runs on all of its workers"),
     GatherFlag<RunOptions>(),
     DiffFlag<RunOptions>(),
     OutputDirFlag<RunOptions>(),

@@ -399,7 +399,8 @@ TEST_F(LoaderTest, WhatAJobCopiesIsThereOrIsMade) {
       "project: p\nzone: us-central2-b\npods:\n  a: {acceleratorType: v4-8, runtimeVersion: r}\n"
       "jobs:\n  train: {pod: a, command: [x], sync: [{source: out, destination: ~/out}]}\n";
   Load(text);
-  EXPECT_THAT(report_, HasSubstr("Error: `out`: there is no such file\n  podctl.yaml:6:49"));
+  EXPECT_THAT(report_,
+              HasSubstr("Error: `out`: there is no such file or folder\n  podctl.yaml:6:49"));
   Load(text + "files:\n  hosts: {path: out/hosts, content: x}\n");
   EXPECT_EQ(report_, "");
   files_.SetFolder("out");

@@ -151,7 +151,8 @@ std::optional<MetadataEntry> MetadataReader::ReadSecret(const YamlNode& node, co
   const auto name = gcp::ParseSecretName(*text);
   if (!name) {
     reader_.Error(node, slot, fmt::format("{} is not the name of a secret", FoundWords(node)),
-                  "projects/PROJECT/secrets/SECRET, or with /versions/VERSION behind it");
+                  "projects/PROJECT/secrets/SECRET, or with /versions/VERSION behind it: latest, "
+                  "an alias, or a number from 1");
     return std::nullopt;
   }
   return MetadataEntry{"", true, node.Place(), name->Text()};
