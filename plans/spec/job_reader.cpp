@@ -169,6 +169,12 @@ class JobReader {
   }
 
   void ReadCommand(const YamlNode& node, const Slot& slot) {
+    if (node.is_scalar() && !node.is_null()) {
+      reader_.Error(
+          node, slot, fmt::format("`command` must be a list, found {}", FoundWords(node)),
+          "one item for each word: [python3, train.py]; a line of shell: [sh, -c, \"…\"]");
+      return;
+    }
     job_.command = ReadWords(node, slot, {.pods = true});
     const bool empty =
         node.is_list() &&
