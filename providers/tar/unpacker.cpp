@@ -40,7 +40,9 @@ Result<std::size_t> Unpacker::TakePart(std::string_view bytes) {
   const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), left_));
   switch (part_) {
     case Part::kEnd:
-      return bytes.size();  // tar pads its last record
+      rest_ += bytes.size();
+      if (rest_ > kMaxRest) return Refuse("it goes on sending behind the end of the archive");
+      return bytes.size();
     case Part::kHeader: {
       const std::size_t more = std::min(bytes.size(), kBlock - block_.size());
       block_ += bytes.substr(0, more);

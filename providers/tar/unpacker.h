@@ -22,6 +22,9 @@ class Unpacker {
  public:
   static constexpr std::size_t kMaxEntries = 1'000'000;
   static constexpr std::size_t kMaxDepth = 64;
+  // Bytes behind the end of the archive, with which tar fills its last record: its own records have
+  // 10 KiB, and none has more than this.
+  static constexpr std::uint64_t kMaxRest = std::uint64_t{1} << 20;
 
   // Below `folder`, which must be there. `rename`: the name that takes the place of the first part
   // of each name; empty: they stay as they are, which a nameless path must not. "./" before a name,
@@ -61,6 +64,7 @@ class Unpacker {
   std::string block_;      // of the header, as far as it came; or of a long name
   std::string long_name_;  // of the next entry
   std::uint64_t left_ = 0;
+  std::uint64_t rest_ = 0;  // that came behind the end
   std::uint64_t padding_ = 0;
   std::optional<PartialFile> file_;
   std::string file_path_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <mutex>
 #include <utility>
 
 #include "plans/fleet/exec/exec.h"
@@ -168,11 +169,91 @@ Copy::Progress Copy::HowFar() const {
   return {feed_->sent(), archive_->size() * workers_.size()};
 }
 
+// How long each of the workers has neither sent nor taken anything while its command runs. Sees
+// them on the way to who watches.
+class Copy::Silence final : public ExecWatcher {
+ public:
+  Silence(ExecWatcher& watcher, Clock& clock, std::size_t count)
+      : watcher_(watcher), clock_(clock), since_(count) {}
+
+  void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override {
+    watcher_.OnBegin(jobs, unheard);
+  }
+  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
+    Hear(job);
+    watcher_.OnLine(job, stream, line);
+  }
+  void OnPhase(std::size_t job, ssh::Phase phase) override {
+    {
+      const std::lock_guard lock(mutex_);
+      since_[job].reset();
+      if (phase == ssh::Phase::kRunning) since_[job] = clock_.Steady();
+    }
+    watcher_.OnPhase(job, phase);
+  }
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
+    watcher_.OnTryAgain(job, why);
+  }
+  void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
+    {
+      const std::lock_guard lock(mutex_);
+      since_[job].reset();
+    }
+    watcher_.OnResult(job, result);
+  }
+  void Tick() override { watcher_.Tick(); }
+  void OnEnd() override { watcher_.OnEnd(); }
+
+  // It is not silent.
+  void Hear(std::size_t job) {
+    const std::lock_guard lock(mutex_);
+    if (since_[job]) since_[job] = clock_.Steady();
+  }
+  bool IsTooLong(std::size_t job) {
+    // As long as any other command may take to answer (WorkerRounds).
+    constexpr std::chrono::minutes kLongest{5};
+    const std::lock_guard lock(mutex_);
+    return since_[job] && clock_.Steady() - *since_[job] >= kLongest;
+  }
+
+  std::uint64_t taken = 0;  // of what is sent, when it was last looked at
+
+ private:
+  ExecWatcher& watcher_;
+  Clock& clock_;
+  std::mutex mutex_;
+  std::vector<std::optional<Clock::SteadyTime>> since_;  // of those whose command runs
+};
+
+namespace {
+
+constexpr const char* kSilentSender = "it took the command, and then sent nothing for 5m";
+constexpr const char* kSilentTaker = "it took the command, and then nothing more for 5m";
+
+}  // namespace
+
+// What is sent is read by all, and nobody knows by whom: it is waited until all of them are silent.
+void Copy::GiveUpSilent(Silence* silence) {
+  const std::uint64_t taken = feed_ ? feed_->sent() : 0;
+  const bool moves = std::exchange(silence->taken, taken) != taken;
+  bool any = false;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (received_ ? received_->TakeHeard(i) : moves) silence->Hear(i);
+    if (silent_[i] || !silence->IsTooLong(i)) continue;
+    any = silent_[i] = true;
+    if (received_) received_->GiveUp(i, MakeError(ErrorCode::kDeadlineExceeded, kSilentSender));
+  }
+  if (any && feed_) stop_.request_stop();
+}
+
 CopyReport Copy::Run(ssh::Transport& transport, ExecWatcher& watcher, const StopTokens& stops) {
   const auto began = clock_.Steady();
   CommandRequest request;
   request.sink = received_.get();
-  RunCommands(transport, clock_, &outcome_, request, watcher, stop_, stops);
+  silent_.assign(workers_.size(), false);
+  Silence silence(watcher, clock_, workers_.size());
+  request.on_tick = [&] { GiveUpSilent(&silence); };
+  RunCommands(transport, clock_, &outcome_, request, silence, stop_, stops);
   CopyReport report;
   report.upload = plan_.upload;
   report.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - began);
@@ -187,6 +268,10 @@ CopyReport Copy::Run(ssh::Transport& transport, ExecWatcher& watcher, const Stop
 
 void Copy::TakeProblems(CopyReport* report) const {
   report->words.resize(workers_.size());
+  for (std::size_t i = 0; feed_ && i < workers_.size(); ++i) {
+    const bool ended = outcome_.results[i].outcome != ssh::Outcome::kCancelled;
+    if (silent_[i] && !ended) report->problems.Add(kSilentTaker, workers_[i].index);
+  }
   for (std::size_t i = 0; received_ && i < workers_.size(); ++i) {
     report->words[i] = received_->WordsOf(i);
     const auto& problem = received_->ProblemOf(i);

@@ -103,6 +103,8 @@ class Copy {
   Result<std::vector<ReceivedFiles::Place>> Places();
   std::string Mark(Random& random) const;
   void AddJobs(const std::string& command);
+  class Silence;
+  void GiveUpSilent(Silence* silence);
   void TakeProblems(CopyReport* report) const;
   std::vector<int> Missing(const ExecOutcome& outcome) const;
 
@@ -115,6 +117,7 @@ class Copy {
   std::unique_ptr<ArchiveFeed> feed_;
   std::optional<tar::RequestedNames> asked_;  // of a download, as the next
   std::unique_ptr<ReceivedFiles> received_;
+  std::vector<bool> silent_;  // given up for that, by worker
   std::stop_source stop_;
 };
 

@@ -39,6 +39,7 @@ void ReceivedFiles::StopWaitingForFailed() {
 
 void ReceivedFiles::OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) {
   Worker& worker = *workers_[job];
+  worker.heard = true;
   if (stream == ssh::Stream::kErr) {
     worker.words += bytes.substr(0, kMostWords - std::min(kMostWords, worker.words.size()));
     return;

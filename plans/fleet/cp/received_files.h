@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plans/fleet/exec/output_store.h"
@@ -30,6 +31,10 @@ class ReceivedFiles final : public OutputSink {
 
   void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override;
   void OnEnd(std::size_t job, const ssh::WorkerResult& result) override;
+  // Whether something has come from it since this was asked last.
+  bool TakeHeard(std::size_t job) { return std::exchange(workers_[job]->heard, false); }
+  // It has said nothing for so long that nobody waits for it any more.
+  void GiveUp(std::size_t job, const Error& why) { Fail(*workers_[job], why); }
   // What this machine refused.
   std::optional<Error> trouble() const override { return trouble_; }
 
@@ -47,6 +52,7 @@ class ReceivedFiles final : public OutputSink {
     std::string words;
     std::optional<Error> problem;
     bool ended = false;
+    bool heard = false;
   };
   void Fail(Worker& worker, const Error& error);
   void StopWaitingForFailed();

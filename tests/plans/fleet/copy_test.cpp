@@ -95,6 +95,58 @@ TEST_F(CopyTest, AnArchiveThatIsNoneIsAProblem) {
   EXPECT_THAT(report->missing, ElementsAre(0, 1));
 }
 
+// Takes the commands of all, and then lets time go by until it is told to stop.
+class SilentWorkers final : public ssh::Transport {
+ public:
+  explicit SilentWorkers(PatientClock& clock) : clock_(clock) {}
+  std::vector<ssh::WorkerResult> Run(const std::vector<ssh::Job>& jobs, const ssh::Limits&,
+                                     ssh::Observer& observer, std::stop_token stop) override {
+    for (std::size_t i = 0; i < jobs.size(); ++i) observer.OnPhase(i, ssh::Phase::kRunning);
+    const auto began = clock_.Elapsed();
+    while (!stop.stop_requested() && clock_.Elapsed() - began < std::chrono::minutes(20)) {
+      if (speaks && observer.TakesBytes()) observer.OnBytes(0, ssh::Stream::kErr, "wait\n");
+      clock_.Advance(std::chrono::minutes(1));
+      clock_.LetTick();
+    }
+    waited = clock_.Elapsed() - began;
+    std::vector<ssh::WorkerResult> results(
+        jobs.size(), FakeWorkers::Trouble(ssh::Outcome::kCancelled, "cancelled"));
+    for (std::size_t i = 0; i < jobs.size(); ++i) observer.OnResult(i, results[i]);
+    return results;
+  }
+
+  bool speaks = false;  // worker 0 does
+  std::chrono::milliseconds waited{0};
+
+ private:
+  PatientClock& clock_;
+};
+
+TEST_F(CopyTest, WorkersThatSayNothingAreGivenUp) {
+  for (const bool upload : {false, true}) {
+    SilentWorkers silent(clock_);
+    Copy copy(files_, clock_, upload ? Upload() : Download(folder_ + "/out/"), SomeWorkers(2));
+    ASSERT_TRUE(copy.Prepare(random_));
+    const CopyReport report = copy.Run(silent, watcher_, {});
+    EXPECT_EQ(silent.waited, std::chrono::minutes(5)) << upload;
+    ASSERT_THAT(report.problems.groups(), SizeIs(1)) << upload;
+    EXPECT_THAT(report.problems.groups()[0].what, HasSubstr("5m"));
+    EXPECT_THAT(report.problems.groups()[0].workers, ElementsAre(0, 1));
+    EXPECT_THAT(report.missing, ElementsAre(0, 1));
+  }
+}
+
+TEST_F(CopyTest, WhoGoesOnSendingIsWaitedFor) {
+  SilentWorkers silent(clock_);
+  silent.speaks = true;
+  Copy copy(files_, clock_, Download(folder_ + "/out/"), SomeWorkers(2));
+  ASSERT_TRUE(copy.Prepare(random_));
+  const CopyReport report = copy.Run(silent, watcher_, {});
+  EXPECT_EQ(silent.waited, std::chrono::minutes(20));
+  ASSERT_THAT(report.problems.groups(), SizeIs(1));
+  EXPECT_THAT(report.problems.groups()[0].workers, ElementsAre(1));
+}
+
 TEST_F(CopyTest, SeveralWorkersNeedAFolder) {
   const auto report =
       Run(Download(folder_ + "/a.txt"), 2, [](int) { return FakeWorkers::Answer{}; });

@@ -117,6 +117,15 @@ TEST_F(UnpackerTest, AnArchiveThatEndsBetweenTwoFilesIsNotWhole) {
   EXPECT_THAT(Unpack(Entry("a", "1")), HasSubstr("not whole"));
 }
 
+// tar fills its last record; who sends more than that may do so for ever.
+TEST_F(UnpackerTest, BehindTheEndOnlyTheRestOfARecordIsTaken) {
+  const std::string bytes = Entry("a", "1") + EndBlocks();
+  EXPECT_EQ(Unpack(bytes + std::string(100'000, '\0')), "");
+  EXPECT_THAT(Unpack(bytes + std::string(Unpacker::kMaxRest + 5000, '\0')),
+              HasSubstr("behind the end of the archive"));
+  EXPECT_EQ(ReadAll(At("a")), "1") << "what came whole is there";
+}
+
 TEST_F(UnpackerTest, WhatIsInTheWayIsNamed) {
   fs::create_directories(At("folder"));
   WriteAll(At("file"), "");
