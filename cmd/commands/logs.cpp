@@ -52,8 +52,15 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   KeptFile places(wiring.files(), wiring.environment(), "logs", wiring.StatePath(),
                   fmt::format("{}.{}", chosen->target.address, options.job));
   LossAwareTransport ssh(wiring.ssh(), pods);
+  const std::string pod = BarePodName(options.pod);
+  const auto ask = [&](const std::stop_token& end) -> PodNews {
+    const auto record = pods.Record(pod);
+    if (!record) return {};
+    auto loss = pods.AskLoss(pod, *record, end);
+    return {std::move(loss), pods.TroubleWords(pod)};
+  };
   LogsReport report = ReadLogs(ssh, wiring.clock(), places, chosen->workers, request,
-                               options.resume, view, stop.get_token());
+                               options.resume, ask, view, stop.get_token());
   pods.Remember(chosen->target.address, report.learned);
   if (reporter.interrupted()) return kInterruptedExitCode;
   if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told

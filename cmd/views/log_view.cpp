@@ -53,30 +53,46 @@ std::string Words(const LogEnd& end, const std::string& job) {
   return "";
 }
 
-std::string RemarkWords(const LogRemark& remark) {
+std::string RemarkWords(const LogRemark& remark, std::size_t workers) {
+  const std::string pod = remark.pod.empty() ? "" : fmt::format(" (the pod {})", remark.pod);
+  std::string what;
   switch (remark.kind) {
     case LogRemark::Kind::kBack:
-      return "it is back";
+      return workers == 1 ? "it is back" : "they are back";
     case LogRemark::Kind::kBroke:
-      return "the connection broke; trying again";
+      return fmt::format("the connection broke{}; trying again", pod);
     case LogRemark::Kind::kTrouble:
-      return remark.message + "; trying again";
+      return fmt::format("{}{}; trying again", remark.message, pod);
+    case LogRemark::Kind::kPod:
+      return fmt::format("the pod {}; trying again", remark.message);
+    case LogRemark::Kind::kGone:
+      what = remark.message;
+      break;
     case LogRemark::Kind::kDied:
+      what = "the job died without an exit code";
+      break;
     case LogRemark::Kind::kFailed:
+      what = "the job " + ExitCodeDeed(remark.exit_code);
       break;
   }
   return fmt::format(
-      "the job {}; {} still followed",
-      remark.kind == LogRemark::Kind::kDied ? "died without an exit code"
-                                            : ExitCodeDeed(remark.exit_code),
+      "{}; {} still followed", what,
       remark.followed == 1 ? "1 worker is" : fmt::format("{} workers are", remark.followed));
+}
+
+// "research/3", "research/[0-2]", "64 workers": all of those whose log is read.
+std::string WhoseRemark(const std::vector<WorkerAccess>& workers, std::size_t all) {
+  if (workers.size() == all && all > 1) return Plural(all, "worker");
+  std::vector<int> numbers;
+  for (const WorkerAccess& worker : workers) numbers.push_back(worker.index);
+  return WorkersName(workers.front().pod, numbers, workers.front().per_slice);
 }
 
 }  // namespace
 
 LogView::LogView(Streams& streams, const std::vector<WorkerAccess>& workers,
                  std::stop_source unheard, Clock* clock)
-    : streams_(streams), unheard_(std::move(unheard)), clock_(clock) {
+    : streams_(streams), unheard_(std::move(unheard)), clock_(clock), count_(workers.size()) {
   for (const WorkerAccess& worker : workers) width_ = std::max(width_, worker.Name().size());
 }
 
@@ -96,8 +112,10 @@ void LogView::OnLine(const WorkerAccess& worker, std::string_view line) {
   if (!streams_.out) unheard_.request_stop();
 }
 
-void LogView::OnRemark(const WorkerAccess& worker, const LogRemark& remark) {
-  streams_.err << fmt::format("{}: {}\n", worker.Name(), VisibleControls(RemarkWords(remark)))
+void LogView::OnRemark(const std::vector<WorkerAccess>& workers, const LogRemark& remark) {
+  const std::string time = clock_ == nullptr ? "" : FormatTimestamp(clock_->Now()) + " ";
+  streams_.err << fmt::format("{}{}: {}\n", time, WhoseRemark(workers, count_),
+                              VisibleControls(RemarkWords(remark, workers.size())))
                << std::flush;
 }
 

@@ -23,7 +23,7 @@ class LogView final : public LogWatcher {
           Clock* clock = nullptr);
 
   void OnLine(const WorkerAccess& worker, std::string_view line) override;
-  void OnRemark(const WorkerAccess& worker, const LogRemark& remark) override;
+  void OnRemark(const std::vector<WorkerAccess>& workers, const LogRemark& remark) override;
 
   // What is not a plain success, by cause; with --json an event for each worker.
   void ShowEnds(const std::vector<WorkerAccess>& workers, const std::vector<LogEnd>& ends,
@@ -33,6 +33,7 @@ class LogView final : public LogWatcher {
   Streams& streams_;
   std::stop_source unheard_;
   Clock* const clock_;
+  const std::size_t count_;  // of workers whose log is read
   std::size_t width_ = 0;
 };
 

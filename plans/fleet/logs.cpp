@@ -20,8 +20,24 @@ constexpr std::chrono::milliseconds kLogTick{200};
 constexpr std::chrono::milliseconds kFirstPause{500};
 constexpr std::chrono::milliseconds kLongestPause{15'000};
 constexpr std::chrono::milliseconds kTurnPause{3'000};  // where logs are followed in turn
+// What is true of many is told of many: they are lost, and come back, within a moment.
+constexpr std::chrono::milliseconds kGatherTime{1'000};
+// How often the service is asked about a pod of which workers are silent: for those that have just
+// fallen silent, and as long as they are.
+constexpr std::chrono::seconds kNewsPace{5};
+constexpr std::chrono::seconds kStandingPace{30};
 // Workers that are lost one by one are taken up together, so that there are few threads.
 constexpr std::size_t kMostReaders = 32;
+
+// Of workers that are tried again.
+bool IsSilence(const LogRemark& remark) {
+  return remark.kind == LogRemark::Kind::kBroke || remark.kind == LogRemark::Kind::kTrouble;
+}
+
+bool TellsWhoIsLeft(const LogRemark& remark) {
+  return remark.kind == LogRemark::Kind::kDied || remark.kind == LogRemark::Kind::kFailed ||
+         remark.kind == LogRemark::Kind::kGone;
+}
 
 bool IsConnectionTrouble(ssh::Outcome outcome) {
   switch (outcome) {
@@ -56,11 +72,12 @@ class LogFollower::Round final : public ssh::Observer {
 };
 
 LogFollower::LogFollower(ssh::Transport& transport, Clock& clock, workers::LogRequest request,
-                         std::chrono::milliseconds patience, LogWatcher& watcher)
+                         std::chrono::milliseconds patience, AskForPod ask, LogWatcher& watcher)
     : transport_(transport),
       clock_(clock),
       request_(std::move(request)),
       patience_(patience),
+      ask_(std::move(ask)),
       watcher_(watcher) {}
 
 LogFollower::~LogFollower() = default;
@@ -86,6 +103,8 @@ std::vector<LogEnd> LogFollower::Run(const std::vector<WorkerAccess>& workers,
   Launch(std::move(due), stop);
   while (StillOpen(&due)) {
     if (!due.empty()) Launch(std::move(due), stop);
+    AskIfSilent(stop);
+    TellGathered(false);
     if (!clock_.SleepFor(kLogTick, stop)) break;
   }
   {
@@ -93,6 +112,7 @@ std::vector<LogEnd> LogFollower::Run(const std::vector<WorkerAccess>& workers,
     stopping_ = true;
   }
   readers_.clear();  // joins: each ends within seconds of `stop`
+  if (!stop.stop_requested()) TellGathered(true);
   std::vector<LogEnd> ends;
   for (const Place& place : places_) ends.push_back(place.end);
   return ends;
@@ -175,7 +195,7 @@ void LogFollower::OnLine(std::size_t index, ssh::Stream stream, std::string_view
     if (note->kind == workers::LogNote::Kind::kBegin) {
       place.begin = note->offset;
       place.run = note->run;
-      if (std::exchange(place.lost, false)) watcher_.OnRemark(place.worker, {});
+      if (std::exchange(place.lost, false)) Note(place, {});
     } else {
       place.note = std::move(note);
     }
@@ -211,39 +231,118 @@ void LogFollower::OnResult(std::size_t index, const ssh::WorkerResult& result) {
                                                                           : LogEnd::Kind::kDied;
     place.end.exit_code = place.note->exit_code;
     place.end.ended_by = place.note->ended_by;
-    if (request_.follow) TellDeath(place);
+    if (request_.follow) NoteDeath(place);
     return;
   }
   Retry(&place, result);
 }
 
 // With the lock held. At once, not when all have ended: the others may wait for this one for hours.
-void LogFollower::TellDeath(const Place& place) {
+void LogFollower::NoteDeath(const Place& place) {
   const bool died = place.end.kind == LogEnd::Kind::kDied;
   if (!died && place.end.exit_code == 0) return;
-  const auto left = static_cast<std::size_t>(
+  Note(place, {.kind = died ? LogRemark::Kind::kDied : LogRemark::Kind::kFailed,
+               .exit_code = place.end.exit_code});
+}
+
+// With the lock held. Nothing of a worker is told before what came earlier of it.
+void LogFollower::Note(const Place& place, LogRemark remark) {
+  for (auto group = gathered_.rbegin(); group != gathered_.rend(); ++group) {
+    const auto& known = group->workers;
+    const bool has_it = std::any_of(known.begin(), known.end(), [&](const WorkerAccess& each) {
+      return each.index == place.worker.index;
+    });
+    if (has_it) break;
+    const LogRemark& other = group->remark;
+    if (other.kind != remark.kind || other.message != remark.message ||
+        other.exit_code != remark.exit_code) {
+      continue;
+    }
+    group->workers.push_back(place.worker);
+    return;
+  }
+  gathered_.push_back({std::move(remark), {place.worker}, clock_.Steady()});
+}
+
+std::size_t LogFollower::CountOpen() const {
+  return static_cast<std::size_t>(
       std::count_if(places_.begin(), places_.end(), [](const Place& each) { return each.open; }));
-  if (left == 0) return;  // the end tells it
-  watcher_.OnRemark(place.worker, {died ? LogRemark::Kind::kDied : LogRemark::Kind::kFailed, "",
-                                   place.end.exit_code, left});
+}
+
+// What is ripe, or all of it.
+void LogFollower::TellGathered(bool all) {
+  const std::lock_guard lock(mutex_);
+  while (!gathered_.empty() && (all || clock_.Steady() - gathered_.front().since >= kGatherTime)) {
+    Gathered group = std::move(gathered_.front());
+    gathered_.pop_front();
+    LogRemark& remark = group.remark;
+    if (IsSilence(remark)) {
+      if (news_.loss) continue;  // they are not tried again
+      remark.pod = news_.trouble;
+    }
+    remark.followed = CountOpen();
+    if (TellsWhoIsLeft(remark) && remark.followed == 0) continue;  // the end tells it
+    std::sort(group.workers.begin(), group.workers.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
+    watcher_.OnRemark(group.workers, remark);
+  }
+}
+
+// On the thread of Run, which has nothing else to do as long as nobody answers.
+void LogFollower::AskIfSilent(const std::stop_token& stop) {
+  if (!ask_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool silent = std::any_of(places_.begin(), places_.end(),
+                                    [](const Place& place) { return place.open && place.lost; });
+    const bool news = std::any_of(gathered_.begin(), gathered_.end(),
+                                  [](const Gathered& group) { return IsSilence(group.remark); });
+    const auto pace = news ? kNewsPace : kStandingPace;
+    if (!silent || (asked_at_ && clock_.Steady() - *asked_at_ < pace)) return;
+    asked_at_ = clock_.Steady();
+  }
+  TakeNews(ask_(stop));
+}
+
+void LogFollower::TakeNews(PodNews news) {
+  const std::lock_guard lock(mutex_);
+  const bool changed = news.trouble != news_.trouble && !news.trouble.empty();
+  news_ = std::move(news);
+  for (Place& place : places_) {
+    if (!place.open || !place.lost) continue;
+    if (news_.loss && !place.reading) Fail(&place, news_.loss->message);
+    if (!changed || news_.loss) continue;
+    const bool comes = std::any_of(gathered_.begin(), gathered_.end(), [&](const Gathered& group) {
+      return IsSilence(group.remark) &&
+             std::any_of(group.workers.begin(), group.workers.end(),
+                         [&](const auto& worker) { return worker.index == place.worker.index; });
+    });
+    if (!comes) Note(place, {.kind = LogRemark::Kind::kPod, .message = news_.trouble});
+  }
+}
+
+// With the lock held.
+void LogFollower::Fail(Place* place, std::string why) {
+  place->open = false;
+  place->end.kind = LogEnd::Kind::kFailed;
+  place->end.message = std::move(why);
+  if (news_.loss) Note(*place, {.kind = LogRemark::Kind::kGone, .message = place->end.message});
 }
 
 // With the lock held.
 void LogFollower::Retry(Place* place, const ssh::WorkerResult& result) {
   const bool worth_it = result.ok() || IsConnectionTrouble(result.outcome);
+  if (!result.ok() && worth_it && news_.loss) return Fail(place, news_.loss->message);
   const auto silent = clock_.Steady() - place->heard;
   if (!request_.follow || !worth_it || silent > patience_) {
-    place->open = false;
-    place->end.kind = LogEnd::Kind::kFailed;
-    place->end.message = result.message.empty() ? fmt::format("the log cannot be read: {}",
-                                                              ExitCodeText(result.exit_code))
-                                                : result.message;
-    return;
+    return Fail(place, result.message.empty() ? fmt::format("the log cannot be read: {}",
+                                                            ExitCodeText(result.exit_code))
+                                              : result.message);
   }
   if (!result.ok() && !std::exchange(place->lost, true)) {
     const bool broke = result.outcome == ssh::Outcome::kLost;
-    watcher_.OnRemark(place->worker, {broke ? LogRemark::Kind::kBroke : LogRemark::Kind::kTrouble,
-                                      broke ? "" : result.message, 0, 0});
+    Note(*place, {.kind = broke ? LogRemark::Kind::kBroke : LogRemark::Kind::kTrouble,
+                  .message = broke ? "" : result.message});
   }
   auto pause = in_turn_ ? kTurnPause : kFirstPause;
   for (int i = 0; i < place->failures && pause < kLongestPause; ++i) pause *= 2;
@@ -348,8 +447,9 @@ void LogsReport::LeaveOutOthers(std::vector<WorkerAccess>* workers) {
 
 LogsReport ReadLogs(ssh::Transport& transport, Clock& clock, KeptFile& places,
                     const std::vector<WorkerAccess>& workers, const workers::LogRequest& request,
-                    bool resume, LogWatcher& watcher, const std::stop_token& stop) {
-  LogFollower follower(transport, clock, request, kLogPatience, watcher);
+                    bool resume, const AskForPod& ask, LogWatcher& watcher,
+                    const std::stop_token& stop) {
+  LogFollower follower(transport, clock, request, kLogPatience, ask, watcher);
   const PlaceRecorder recorder(places, follower, clock);
   auto ends = follower.Run(workers, resume ? recorder.before() : LogPlaces(), stop);
   return {std::move(ends), follower.learned()};

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -49,12 +51,14 @@ struct LogEnd {
   std::string ended_by = {};  // of kEnded: who asked for that; empty: nobody known
 };
 
-// What there is to tell of a worker while its log is read.
+// What there is to tell of workers while their logs are read.
 struct LogRemark {
   enum class Kind {
     kBack,     // after it was lost
     kBroke,    // the connection did; it is tried again
     kTrouble,  // so is this, for another reason: `message`
+    kPod,      // what keeps them silent, known since that was told
+    kGone,     // so is their pod, `message`, while `followed` others are followed
     kDied,     // the job there, without an exit code, while `followed` others are followed
     kFailed,   // likewise, with `exit_code`
   };
@@ -62,21 +66,34 @@ struct LogRemark {
   std::string message = {};
   int exit_code = 0;
   std::size_t followed = 0;
+  // Of the first three that are tried again, how the service says that their pod stands: "is
+  // REPAIRING: …"; may be empty.
+  std::string pod = {};
 };
+
+// What the service says of the pod, once some of its workers are silent.
+struct PodNews {
+  std::optional<Error> loss = {};  // none of them can answer any more
+  std::string trouble = {};        // why they may be silent: "is REPAIRING: …"; may be empty
+};
+// Waits for the answer some seconds at most, and not beyond the token. Empty: nobody can be asked.
+using AskForPod = std::function<PodNews(const std::stop_token&)>;
 
 // Who is shown it: one call at a time, from several threads in turn.
 class LogWatcher {
  public:
   virtual ~LogWatcher() = default;
   virtual void OnLine(const WorkerAccess& worker, std::string_view line) = 0;
-  virtual void OnRemark(const WorkerAccess& worker, const LogRemark& remark) = 0;
+  // Of all of whom it is true at about the same time.
+  virtual void OnRemark(const std::vector<WorkerAccess>& workers, const LogRemark& remark) = 0;
 };
 
 class LogFollower {
  public:
-  // All but the request are lent. `patience`: how long a worker that was lost is tried again.
+  // The doors are lent. `patience`: how long a worker that was lost is tried again, unless `ask`
+  // says that its pod is gone: then it is given up at once.
   LogFollower(ssh::Transport& transport, Clock& clock, workers::LogRequest request,
-              std::chrono::milliseconds patience, LogWatcher& watcher);
+              std::chrono::milliseconds patience, AskForPod ask, LogWatcher& watcher);
   ~LogFollower();
   LogFollower(const LogFollower&) = delete;
   LogFollower& operator=(const LogFollower&) = delete;
@@ -114,7 +131,13 @@ class LogFollower {
   void Read(const std::vector<std::size_t>& indexes, const std::stop_token& stop);
   void OnLine(std::size_t index, ssh::Stream stream, std::string_view line);
   void OnResult(std::size_t index, const ssh::WorkerResult& result);
-  void TellDeath(const Place& place);
+  void NoteDeath(const Place& place);
+  void Note(const Place& place, LogRemark remark);
+  void Fail(Place* place, std::string why);
+  void AskIfSilent(const std::stop_token& stop);
+  void TakeNews(PodNews news);
+  void TellGathered(bool all);
+  std::size_t CountOpen() const;
   void Retry(Place* place, const ssh::WorkerResult& result);
   bool StillOpen(std::vector<std::size_t>* due);
 
@@ -122,8 +145,18 @@ class LogFollower {
   Clock& clock_;
   const workers::LogRequest request_;
   const std::chrono::milliseconds patience_;
+  const AskForPod ask_;
   LogWatcher& watcher_;
   std::mutex mutex_;  // guards what follows, and the watcher
+  // What is about to be told, equal ones together, in the order in which they are told.
+  struct Gathered {
+    LogRemark remark;
+    std::vector<WorkerAccess> workers;
+    Clock::SteadyTime since{};
+  };
+  std::deque<Gathered> gathered_;
+  PodNews news_;
+  std::optional<Clock::SteadyTime> asked_at_;
   std::map<int, HostKeyText> learned_;
   std::vector<Place> places_;
   bool in_turn_ = false;  // more workers than can be read at once: each is asked again and again
@@ -146,9 +179,11 @@ struct LogsReport {
   void LeaveOutOthers(std::vector<WorkerAccess>* workers);
 };
 
-// With `resume` from where `places` says that they stopped; it is kept up to date either way.
+// `ask` may be empty. With `resume` from where `places` says that they stopped; it is kept up to
+// date either way.
 LogsReport ReadLogs(ssh::Transport& transport, Clock& clock, KeptFile& places,
                     const std::vector<WorkerAccess>& workers, const workers::LogRequest& request,
-                    bool resume, LogWatcher& watcher, const std::stop_token& stop);
+                    bool resume, const AskForPod& ask, LogWatcher& watcher,
+                    const std::stop_token& stop);
 
 }  // namespace podctl

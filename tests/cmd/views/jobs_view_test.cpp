@@ -74,6 +74,31 @@ TEST(LogView, SaysWhoEndedTheJobApartFromFailures) {
             "1 of 3 workers failed:\n  exit code 3: 2 (1 worker)\n");
 }
 
+TEST(LogView, TellsARemarkOnceOfAllThatItIsTrueOf) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Streams streams{out, err};
+  std::vector<WorkerAccess> workers(3);
+  for (int i = 0; i < 3; ++i) {
+    workers[static_cast<std::size_t>(i)].pod = "research";
+    workers[static_cast<std::size_t>(i)].index = i;
+  }
+  const std::vector<WorkerAccess> two(workers.begin(), workers.begin() + 2);
+  const std::vector<WorkerAccess> one(workers.begin() + 2, workers.end());
+  using Kind = LogRemark::Kind;
+  LogView view(streams, workers, {});
+  view.OnRemark(workers, {.kind = Kind::kBroke, .pod = "is REPAIRING"});
+  view.OnRemark(one, {.kind = Kind::kBroke});
+  view.OnRemark(two, {.kind = Kind::kTrouble, .message = "connection refused"});
+  view.OnRemark(two, {.kind = Kind::kPod, .message = "is REPAIRING"});
+  view.OnRemark(two, {.kind = Kind::kBack});
+  view.OnRemark(one, {.kind = Kind::kBack});
+  view.OnRemark(one, {.kind = Kind::kDied, .followed = 2});
+  view.OnRemark(two, {.kind = Kind::kFailed, .exit_code = 3, .followed = 1});
+  view.OnRemark(two, {.kind = Kind::kGone, .message = "pod `research` is gone", .followed = 1});
+  ExpectGolden("cmd/jobs/log_remarks.txt", err.str());
+}
+
 TEST(JobsView, WordsTellHowAJobStands) {
   EXPECT_EQ(JobStateWords(Job("x", JobState::kRunning, 0, 1)), "runs");
   EXPECT_EQ(JobStateWords(Job("x", JobState::kEnded, 3, 1)), "ended with exit code 3");

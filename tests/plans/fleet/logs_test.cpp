@@ -86,11 +86,13 @@ class NotedLogs final : public LogWatcher {
   void OnLine(const WorkerAccess& worker, std::string_view line) override {
     lines.push_back(fmt::format("{}: {}", worker.index, line));
   }
-  void OnRemark(const WorkerAccess& worker, const LogRemark& remark) override {
-    remarks.emplace_back(worker.index, remark);
+  void OnRemark(const std::vector<WorkerAccess>& workers, const LogRemark& remark) override {
+    for (const WorkerAccess& worker : workers) remarks.emplace_back(worker.index, remark);
+    groups.push_back(workers.size());
   }
   std::vector<std::string> lines;
   std::vector<std::pair<int, LogRemark>> remarks;
+  std::vector<std::size_t> groups;  // how many workers each call was about
 };
 
 FakeWorkers::Answer Log(std::vector<std::string> lines, const std::string& end,
@@ -114,7 +116,7 @@ class LogsTest : public ::testing::Test {
     });
     PacedWorkers transport(workers, clock_);
     KeptFile places(files_, environment_, "logs", "/home/alice/state.json", "pod.research.train");
-    return ReadLogs(transport, clock_, places, SomeWorkers(count), request_, resume, noted_,
+    return ReadLogs(transport, clock_, places, SomeWorkers(count), request_, resume, ask_, noted_,
                     stop_.get_token());
   }
 
@@ -124,6 +126,7 @@ class LogsTest : public ::testing::Test {
   workers::LogRequest request_;
   std::map<int, std::vector<FakeWorkers::Answer>> answers_;  // by worker, one after the other
   std::vector<std::string> commands_;
+  AskForPod ask_;
   NotedLogs noted_;
   std::stop_source stop_;
 };
@@ -210,13 +213,80 @@ TEST_F(LogsTest, ALostConnectionIsTakenUpAgain) {
 
 TEST_F(LogsTest, ADeathIsToldAtOnceWhereOthersAreFollowed) {
   request_.follow = true;
-  answers_[0] = {Log({}, "died 0")};
-  answers_[1] = {Log({}, "ended 0")};
-  const LogsReport report = Read(2);
-  ASSERT_THAT(noted_.remarks, SizeIs(1));
+  answers_[0] = answers_[1] = {Log({}, "died 0")};
+  answers_[2] = std::vector<FakeWorkers::Answer>(6, Log({}, "running 0"));
+  answers_[2].push_back(Log({}, "ended 0"));
+  const LogsReport report = Read(3);
+  ASSERT_THAT(noted_.remarks, SizeIs(2));
   EXPECT_EQ(noted_.remarks[0].second.kind, LogRemark::Kind::kDied);
   EXPECT_EQ(noted_.remarks[0].second.followed, 1U);
+  EXPECT_THAT(noted_.groups, ElementsAre(2)) << "equal ones are told together";
   EXPECT_EQ(report.ExitCode(), 1);
+}
+
+TEST_F(LogsTest, ADeathIsLeftToTheEndWhereNobodyElseIsFollowed) {
+  request_.follow = true;
+  answers_[0] = {Log({}, "died 0")};
+  answers_[1] = {Log({}, "ended 0")};
+  EXPECT_EQ(Read(2).ends[0].kind, LogEnd::Kind::kDied);
+  EXPECT_THAT(noted_.remarks, IsEmpty());
+}
+
+FakeWorkers::Answer Broken() {
+  FakeWorkers::Answer broken = Log({"a"}, "x");
+  broken.result = FakeWorkers::Trouble(ssh::Outcome::kLost, "the connection broke");
+  return broken;
+}
+FakeWorkers::Answer Refused() {
+  return {{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "connection refused")};
+}
+
+// Not after half an hour.
+TEST_F(LogsTest, WhoseNodeIsGoneIsNotWaitedFor) {
+  request_.follow = true;
+  for (int i = 0; i < 64; ++i) answers_[i] = {Broken(), Refused()};
+  int asked = 0;
+  ask_ = [&](const std::stop_token&) {
+    ++asked;
+    return PodNews{MakeError(ErrorCode::kNotFound, "pod `research` is gone"), ""};
+  };
+  const LogsReport report = Read(64);
+  EXPECT_EQ(asked, 1);
+  for (const LogEnd& end : report.ends) {
+    EXPECT_EQ(end.kind, LogEnd::Kind::kFailed);
+    EXPECT_EQ(end.message, "pod `research` is gone");
+  }
+  EXPECT_LT(clock_.Elapsed(), std::chrono::minutes(1));
+  EXPECT_THAT(noted_.remarks, IsEmpty()) << "nobody is tried again, and the end tells the rest";
+}
+
+TEST_F(LogsTest, TheStateOfThePodIsToldOfAllThatItKeepsSilent) {
+  request_.follow = true;
+  for (int i = 0; i < 64; ++i) {
+    answers_[i] = {Broken(), Refused(), Refused(), Refused(), Log({"b"}, "ended 0", "r1 2")};
+  }
+  ask_ = [](const std::stop_token&) { return PodNews{{}, "is REPAIRING"}; };
+  Read(64);
+  EXPECT_THAT(noted_.groups, ElementsAre(64, 64));
+  EXPECT_EQ(noted_.remarks.front().second.kind, LogRemark::Kind::kBroke);
+  EXPECT_EQ(noted_.remarks.front().second.pod, "is REPAIRING");
+  EXPECT_EQ(noted_.remarks.back().second.kind, LogRemark::Kind::kBack);
+}
+
+// A state that the service knows of only after a while.
+TEST_F(LogsTest, WhatKeepsWorkersSilentIsToldWhenItIsKnown) {
+  request_.follow = true;
+  answers_[0] = std::vector<FakeWorkers::Answer>(9, Refused());
+  answers_[0].push_back(Log({}, "ended 0"));
+  int asked = 0;
+  ask_ = [&](const std::stop_token&) { return PodNews{{}, ++asked < 2 ? "" : "is REPAIRING"}; };
+  Read(1);
+  ASSERT_THAT(noted_.remarks, SizeIs(3));
+  EXPECT_EQ(noted_.remarks[0].second.kind, LogRemark::Kind::kTrouble);
+  EXPECT_EQ(noted_.remarks[0].second.pod, "");
+  EXPECT_EQ(noted_.remarks[1].second.kind, LogRemark::Kind::kPod);
+  EXPECT_EQ(noted_.remarks[1].second.message, "is REPAIRING");
+  EXPECT_EQ(noted_.remarks[2].second.kind, LogRemark::Kind::kBack);
 }
 
 TEST_F(LogsTest, TroubleThatDoesNotPassEndsIt) {
