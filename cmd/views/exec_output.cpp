@@ -11,6 +11,7 @@
 #include "cmd/views/paint.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -125,14 +126,17 @@ bool ExecDisplay::LeavesOut() {
 void ExecDisplay::TellInterrupt() {
   if (interrupted_at_ || !settings_.stops.drain.stop_requested()) return;
   interrupted_at_ = clock_.Steady();
-  Err("Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
-      "once.");
+  progress_->ShowEnding();
+  Err(Stamped(
+      "Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
+      "once."));
 }
 
 void ExecDisplay::TellLeftOut() {
   // A last line without its newline counts as shown with one.
   if (!interrupted_at_ || !settings_.lines || received_ <= shown_) return;
-  Err(fmt::format("Left out: {} of output that was not shown yet.", ByteCount(received_ - shown_)));
+  Err(Stamped(fmt::format("Left out: {} of output that was not shown yet.",
+                          ByteCount(received_ - shown_))));
 }
 
 bool ExecDisplay::Shows(std::size_t job) const {
@@ -143,8 +147,8 @@ bool ExecDisplay::Shows(std::size_t job) const {
 void ExecDisplay::OnLine(std::size_t job, ssh::Stream stream, std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (LeavesOut()) return;
-  shown_ += line.size() + 1;
   if (!Shows(job)) return KeepUnseen(job, stream, line);
+  shown_ += line.size() + 1;
   const bool out = stream == ssh::Stream::kOut;
   const std::string time = settings_.timestamps ? FormatTimestamp(clock_.Now()) : "";
   if (streams_.json) {
@@ -196,7 +200,7 @@ void ExecDisplay::OnTryAgain(std::size_t job, const ssh::Cause& why) {
 void ExecDisplay::OnResult(std::size_t job, const ssh::WorkerResult& result) {
   const std::lock_guard lock(mutex_);
   progress_->OnResult(job, ssh::CauseOf(result));
-  received_ += result.bytes_out + result.bytes_err;
+  if (Shows(job)) received_ += result.bytes_out + result.bytes_err;
   if (streams_.json) Out(EventLine("result", (*jobs_)[job], EntryValue(EntryOf(result))));
 }
 
@@ -213,9 +217,23 @@ void ExecDisplay::Tick() {
   CheckHeard();
 }
 
-void ExecDisplay::CountAsShown(std::string_view line) {
+void ExecDisplay::CountAsShown(std::size_t job, std::string_view line) {
   const std::lock_guard lock(mutex_);
-  shown_ += line.size() + 1;
+  if (Shows(job)) shown_ += line.size() + 1;
+}
+
+void ExecDisplay::NameDoing(const std::string& doing) {
+  const std::lock_guard lock(mutex_);
+  if (progress_) progress_->ShowDoing(doing);
+}
+
+std::string ExecDisplay::Stamped(const std::string& lines) const {
+  if (!settings_.timestamps) return lines;
+  const std::string time = FormatTimestamp(clock_.Now());
+  std::string text;
+  for (const std::string& line : SplitLines(lines)) text += fmt::format("{} {}\n", time, line);
+  if (!lines.ends_with('\n') && !text.empty()) text.pop_back();
+  return text;
 }
 
 void ExecDisplay::Tell(const std::string& line, const Value& event) {
@@ -223,7 +241,7 @@ void ExecDisplay::Tell(const std::string& line, const Value& event) {
   if (streams_.json) {
     Out(ToJson(event));
   } else {
-    Err(line);
+    Err(Stamped(line));
   }
 }
 

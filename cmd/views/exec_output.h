@@ -42,8 +42,9 @@ class ExecDisplay final : public ExecWatcher {
     // After `drain` the screen says so, and shows for two more seconds what the workers still say;
     // after `leave` nothing.
     StopTokens stops;
-    bool timestamps = false;            // before each line, of its arrival here
-    std::optional<std::set<int>> only;  // lines of these workers alone; nullopt: of all
+    // Before each line, of its arrival here; and of what podctl itself says, of when it does.
+    bool timestamps = false;
+    std::optional<std::set<int>> only = {};  // lines of these workers alone; nullopt: of all
   };
 
   // `streams` and `clock` are lent.
@@ -64,12 +65,16 @@ class ExecDisplay final : public ExecWatcher {
   // A job has ended, in place of OnResult: `cause` as the summary words it; empty: it is ok.
   void OnOver(std::size_t job, const std::string& cause);
   // A line that was for podctl itself: nobody misses it on the screen.
-  void CountAsShown(std::string_view line);
+  void CountAsShown(std::size_t job, std::string_view line);
+  // What the commands that run now are there for, in the progress: "copying src".
+  void NameDoing(const std::string& doing);
   // The last lines that a job wrote on standard error, where `only` leaves it out. When all is
   // over.
   std::vector<std::string> LastUnseen(std::size_t job) const;
   // Something about all of the workers: `line` for people, `event` for tools.
   void Tell(const std::string& line, const Value& event);
+  // Lines of podctl's own as people see them: each with the time, where that is wanted.
+  std::string Stamped(const std::string& lines) const;
 
  private:
   bool LeavesOut();
@@ -107,6 +112,7 @@ class ExecDisplay final : public ExecWatcher {
   ssh::Cause why_again_;                                   // of the worker that was told of last
   std::optional<Clock::SteadyTime> interrupted_at_;        // when it was noticed
   std::map<std::size_t, std::deque<std::string>> unseen_;  // by job: the last of them
+  // Of the workers whose lines are shown:
   std::uint64_t received_ = 0;  // bytes of output, of jobs that have ended
   std::uint64_t shown_ = 0;     // bytes that were received and are shown
 };

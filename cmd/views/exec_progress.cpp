@@ -96,7 +96,9 @@ std::string ExecProgress::Cause() const {
 
 // Each worker is counted once. What is wrong comes first, since a narrow terminal cuts the end off.
 std::string ExecProgress::Counts() const {
-  std::string text = fmt::format("{}/{} ok", tally_.ok(), workers_.size());
+  if (ending_) return fmt::format("ending: {} of {}", workers_.size() - done(), workers_.size());
+  std::string text = doing_.empty() ? "" : Clipped(VisibleLine(doing_)) + ": ";
+  text += fmt::format("{}/{} ok", tally_.ok(), workers_.size());
   if (tally_.failed() > 0) text += fmt::format(", {} failed", tally_.failed());
   std::string_view next = ", ";
   if (const std::size_t count = tally_.In(Phase::kRetrying); count > 0) {
@@ -212,11 +214,12 @@ std::vector<std::string> ExecProgress::TroubleLines() const {
 
 std::vector<std::string> ExecProgress::Lines() {
   const Clock::SteadyTime now = clock_.Steady();
-  const std::string pace = Pace();
+  const std::string pace = ending_ ? "" : Pace();
   const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100));
   std::vector<std::string> lines = {fmt::format("{} {}: {}{}; {}{}", SpinnerFrame(frame), pod_,
                                                 Counts(), Amount(), Whole(now - began_),
                                                 pace.empty() ? "" : "; " + pace)};
+  if (ending_) return lines;
   for (const std::string& line : {FailedLine(), SlowestLine(now)}) {
     if (!line.empty()) lines.push_back(line);
   }
@@ -226,9 +229,9 @@ std::vector<std::string> ExecProgress::Lines() {
 
 std::string ExecProgress::PlainLine() {
   const Clock::SteadyTime now = clock_.Steady();
-  const std::string pace = Pace();
+  const std::string pace = ending_ ? "" : Pace();
   std::vector<int> kept_out;
-  for (std::size_t i = 0; KeptOut() && i < states_.size(); ++i) {
+  for (std::size_t i = 0; !ending_ && KeptOut() && i < states_.size(); ++i) {
     if (tally_.PhaseOf(i) == Phase::kRetrying) kept_out.push_back(workers_[i]);
   }
   const std::string who =
@@ -299,9 +302,9 @@ std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry, bo
   return text;
 }
 
-Value ExecSummaryEvent(const ExecOutcome& outcome, int exit_code,
-                       std::chrono::milliseconds elapsed) {
-  const auto groups = GroupsByFate(outcome);
+Value ExecSummaryEvent(const ExecOutcome& outcome, int exit_code, std::chrono::milliseconds elapsed,
+                       CauseWords words) {
+  const auto groups = GroupsByFate(outcome, words);
   Value event = Value::Map{{"format_version", "1.0"},
                            {"type", "summary"},
                            {"workers", outcome.results.size()},

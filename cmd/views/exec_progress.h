@@ -34,6 +34,10 @@ class ExecProgress {
 
   // What else the first line tells, such as bytes; asked for whenever it is made.
   void ShowAmount(std::function<std::string()> amount) { amount_ = std::move(amount); }
+  // What is under way, before everything else: "copying src".
+  void ShowDoing(std::string doing) { doing_ = std::move(doing); }
+  // From now on the commands are asked to end: how far that has come is all there is to say.
+  void ShowEnding() { ending_ = true; }
 
   // For a terminal: one line, and further ones where there is more to say.
   std::vector<std::string> Lines();
@@ -72,6 +76,8 @@ class ExecProgress {
   std::vector<Worker> states_;
   ssh::Tally tally_;
   std::function<std::string()> amount_;
+  std::string doing_;
+  bool ending_ = false;
   Clock::SteadyTime last_done_{};
   std::map<std::string, std::vector<int>> causes_;
   std::deque<Sample> samples_;  // of the last seconds
@@ -87,8 +93,8 @@ class ExecProgress {
 std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry, bool shown = true);
 
 // The same for a tool: the event "summary".
-Value ExecSummaryEvent(const ExecOutcome& outcome, int exit_code,
-                       std::chrono::milliseconds elapsed);
+Value ExecSummaryEvent(const ExecOutcome& outcome, int exit_code, std::chrono::milliseconds elapsed,
+                       CauseWords words = ssh::CauseOf);
 
 // The command's own code when it ended with the same on all workers, 255 like any other; 130 when
 // interrupted; else 1.

@@ -201,15 +201,35 @@ void ShowRemark(Streams& streams, const std::string& text) {
 }
 
 Value JobView::Event(const std::string& type) const {
-  return Value::Map{
-      {"format_version", "1.0"}, {"type", type}, {"job", job_.name}, {"pod", job_.pod}};
+  return Value::Map{{"format_version", "1.0"},
+                    {"type", type},
+                    {"job", job_.name},
+                    {"pod", job_.pod},
+                    {"time", FormatTimestamp(clock_.Now())}};
 }
 
 void JobView::Tell(const std::string& text, Value event) {
-  Show(streams_, text, std::move(event));
+  Show(streams_, streams_.json ? text : display_.Stamped(text), std::move(event));
+}
+
+void JobView::TellEnd(const AttemptResult& result, const std::optional<JobVerdict>& verdict) {
+  if (!streams_.json) return;
+  if (result.started && result.first && !is_failure_told_) {
+    Value event = Event("failed");
+    event.Set("worker", result.outcome.jobs[*result.first].worker.index);
+    event.Set("cause", CauseOfEnd(result.outcome.results[*result.first]));
+    event.Set("after_ms", static_cast<std::int64_t>(result.first_after.count()));
+    streams_.out << ToJson(event) << '\n' << std::flush;
+  }
+  if (!verdict || verdict->node.empty()) return;
+  Value event = Event("node");
+  event.Set("state", verdict->node);
+  event.Set("reason", RestartReasonName(verdict->reason));
+  Tell(fmt::format("By now {}.", verdict->because), std::move(event));
 }
 
 void JobView::OnStarted(std::size_t workers) {
+  is_failure_told_ = false;
   std::string text = fmt::format("Started on {}", Plural(workers, "worker"));
   if (shown_.only) {
     const std::vector<int> only(shown_.only->begin(), shown_.only->end());
@@ -219,6 +239,7 @@ void JobView::OnStarted(std::size_t workers) {
 }
 
 void JobView::OnFailure(const AttemptFailure& failure) {
+  is_failure_told_ = true;
   Value event = Event("failed");
   event.Set("worker", failure.worker.index);
   event.Set("cause", failure.cause);
@@ -227,18 +248,19 @@ void JobView::OnFailure(const AttemptFailure& failure) {
 }
 
 void JobView::OnPrepareEvent(const PrepareEvent& news) {
-  ShowRemark(streams_, PrepareEventText(news));
+  Tell(PrepareEventText(news), Event("remark"));
 }
 
 void JobView::OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) {
   bool interrupted = ended.outcome.interrupted;
   ShowGroups(&interrupted);
+  TellEnd(ended, why);
   const bool of_node =
       why.reason == RestartReason::kMaintenance || why.reason == RestartReason::kPreemption;
   std::string text =
       of_node ? NodeRestartText(ended, restart, job_.restart.attempts, why) : std::string();
   if (text.empty()) {
-    if (!streams_.json) streams_.err << SummaryOf(ended);
+    if (!streams_.json) streams_.err << display_.Stamped(SummaryOf(ended));
     text = fmt::format("Restart {} of {}, on {}: {}.", restart, job_.restart.attempts,
                        RestartReasonName(why.reason), why.because);
   }
@@ -291,29 +313,33 @@ int JobView::ShowEnd(const RunReport& report) {
   bool interrupted = result.outcome.interrupted;
   ShowGroups(&interrupted);
   if (interrupted) code = kInterruptedExitCode;
+  TellEnd(result, report.verdict);
   if (streams_.json) {
-    streams_.out << ToJson(RunSummaryEvent(result, code, report.restarts)) << '\n' << std::flush;
+    Value event = Event("summary");
+    const Value summary = RunSummaryEvent(result, code, report.restarts);
+    for (const auto& [key, value] : summary.AsMap()) event.Set(key, value);
+    streams_.out << ToJson(event) << '\n' << std::flush;
     return code;
   }
   // main() says why, where anybody can be told.
   if (!streams_.out && !interrupted) return 1;
-  streams_.err << SummaryOf(result);
+  std::string text = SummaryOf(result);
   if (code == 0) {
-    streams_.err << fmt::format("Job {} ended well on {}, after {}.\n", job_.name,
-                                Plural(result.outcome.jobs.size(), "worker"),
-                                FormatDuration(result.elapsed));
+    text +=
+        fmt::format("Job {} ended well on {}, after {}.\n", job_.name,
+                    Plural(result.outcome.jobs.size(), "worker"), FormatDuration(result.elapsed));
   } else if (report.verdict) {
     const bool of_node = report.verdict->reason == RestartReason::kMaintenance ||
                          report.verdict->reason == RestartReason::kPreemption;
     if (of_node && !result.reported) {
-      streams_.err << fmt::format("By now {}.\n", report.verdict->because);
+      text += fmt::format("By now {}.\n", report.verdict->because);
     }
     if (report.restarts > 0 && report.restarts >= job_.restart.attempts) {
-      streams_.err << fmt::format(
-          "It was started again {} before; that was the last time.\n",
-          report.restarts == 1 ? "once" : fmt::format("{} times", report.restarts));
+      text += fmt::format("It was started again {} before; that was the last time.\n",
+                          report.restarts == 1 ? "once" : fmt::format("{} times", report.restarts));
     }
   }
+  streams_.err << display_.Stamped(text);
   return code;
 }
 

@@ -57,7 +57,9 @@ class JobView final : public JobWatcher {
   ExecWatcher& Commands() override {
     return outputs_ != nullptr ? static_cast<ExecWatcher&>(*outputs_) : display_;
   }
-  void OnOwnLine(std::string_view line) override { display_.CountAsShown(line); }
+  void OnOwnLine(std::size_t job, std::string_view line) override {
+    display_.CountAsShown(job, line);
+  }
   void OnStarted(std::size_t workers) override;
   void OnFailure(const AttemptFailure& failure) override;
 
@@ -72,6 +74,9 @@ class JobView final : public JobWatcher {
  private:
   Value Event(const std::string& type) const;
   void Tell(const std::string& text, Value event);
+  // For tools, what the summary says to people of a start that has ended: who failed first, where
+  // that was not told while others went on, and what the service says of the node.
+  void TellEnd(const AttemptResult& result, const std::optional<JobVerdict>& verdict);
   void ShowGroups(bool* interrupted);
   // With the last words of who failed first, where they were not on the screen.
   std::string SummaryOf(const AttemptResult& result) const;
@@ -82,6 +87,7 @@ class JobView final : public JobWatcher {
   const ExecDisplay::Settings shown_;
   RunOutputs* outputs_ = nullptr;
   bool diff_ = false;
+  bool is_failure_told_ = false;  // of the start that goes on, or was the last
   ExecDisplay display_;
 };
 

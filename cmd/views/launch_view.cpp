@@ -337,10 +337,12 @@ std::string RunSummary(const AttemptResult& result) {
 }
 
 Value RunSummaryEvent(const AttemptResult& result, int exit_code, int restarts) {
-  Value event = ExecSummaryEvent(result.outcome, exit_code, result.elapsed);
+  Value event = ExecSummaryEvent(result.outcome, exit_code, result.elapsed, CauseOfEnd);
   event.Set("started", result.started);
   event.Set("restarts", restarts);
   if (!result.ended_by.empty()) event.Set("ended_by", result.ended_by);
+  const std::string because = result.reported ? result.reported->because : result.stalled;
+  if (!because.empty()) event.Set("ended_since", because);
   if (result.first) {
     const ssh::Job& job = result.outcome.jobs[*result.first];
     event.Set("first",

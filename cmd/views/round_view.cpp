@@ -15,20 +15,22 @@ constexpr std::chrono::seconds kLongWait{2};
 
 }  // namespace
 
-void RoundView::OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) {
+void RoundView::OnBegin(const std::vector<ssh::Job>& jobs, const RoundWords& words) {
   if (!shown_) return;
   waits_ = false;
   display_.OnBegin(jobs, unheard_);
-  ticker_ = std::jthread([this, waits_for, began = clock_.Steady()](const std::stop_token& end) {
-    bool reported = waits_for.empty();
-    while (clock_.SleepFor(kTick, end)) {
-      if (!reported && waits_ && clock_.Steady() - began > kLongWait) {
-        display_.Tell(waits_for, {});
-        reported = true;
-      }
-      display_.Tick();
-    }
-  });
+  display_.NameDoing(words.doing);
+  ticker_ = std::jthread(
+      [this, waits_for = words.waits_for, began = clock_.Steady()](const std::stop_token& end) {
+        bool reported = waits_for.empty();
+        while (clock_.SleepFor(kTick, end)) {
+          if (!reported && waits_ && clock_.Steady() - began > kLongWait) {
+            display_.Tell(waits_for, {});
+            reported = true;
+          }
+          display_.Tick();
+        }
+      });
 }
 
 void RoundView::OnEnd() {

@@ -30,7 +30,7 @@ class RoundView final : public RoundWatcher {
         shown_(!streams.json),
         display_(streams, clock, {}) {}
 
-  void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) override;
+  void OnBegin(const std::vector<ssh::Job>& jobs, const RoundWords& words) override;
   void OnPhase(std::size_t job, ssh::Phase phase) override {
     if (shown_) display_.OnPhase(job, phase);
   }

@@ -64,7 +64,7 @@ std::vector<WorkerAnswer> WorkerRounds::Ask(const std::vector<ssh::Job>& jobs,
   std::vector<WorkerAnswer> answers;
   std::vector<ssh::Job> reachable;
   std::vector<std::size_t> order;
-  watcher_.OnBegin(jobs, hooks.waits_for);
+  watcher_.OnBegin(jobs, hooks.words);
   for (const ssh::Job& job : jobs) {
     const std::size_t number = answers.size();
     answers.push_back({job.worker, {}, {}, {}});

@@ -32,12 +32,18 @@ struct WorkerAnswer {
   void Spoil(std::string why) { result.End(ssh::Outcome::kLost, ssh::OtherCause(std::move(why))); }
 };
 
+// What is said of a round while it goes on; each may be empty.
+struct RoundWords {
+  // To be told once where a worker waits for it, and that takes long.
+  std::string waits_for = {};
+  std::string doing = {};  // what the workers are at: "copying src"
+};
+
 // What of a round wants to be seen by who waits for it. `job` is the index in the jobs given.
 class RoundWatcher {
  public:
   virtual ~RoundWatcher() = default;
-  // `waits_for`: what to tell once where a worker waits for it, and that takes long; may be empty.
-  virtual void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) = 0;
+  virtual void OnBegin(const std::vector<ssh::Job>& jobs, const RoundWords& words) = 0;
   virtual void OnPhase(std::size_t job, ssh::Phase phase) = 0;
   virtual void OnTryAgain(std::size_t job, const ssh::Cause& why) = 0;
   // The worker says that it waits for the end of something.
@@ -53,7 +59,7 @@ class RoundWatcher {
 struct AskHooks {
   std::function<void(std::size_t job, std::string_view line)> on_error_line;
   std::function<void(std::size_t job, const ssh::WorkerResult& result)> on_result;
-  std::string waits_for = {};  // of RoundWatcher::OnBegin
+  RoundWords words = {};
 };
 
 // The door through which workers are asked, one round at a time.

@@ -12,17 +12,21 @@ namespace podctl {
 
 std::optional<JobVerdict> JudgeNode(const std::string& state, const std::string& health) {
   if (IsTerminalState(state) || state == "DELETING" || state == "SUSPENDED") {
-    return JobVerdict{RestartReason::kPreemption, fmt::format("the node is {}", state)};
+    return JobVerdict{RestartReason::kPreemption, fmt::format("the node is {}", state), state};
   }
   if (health == "UNHEALTHY_MAINTENANCE" || state == "REPAIRING" || state == "RESTARTING") {
     const std::string& word = health == "UNHEALTHY_MAINTENANCE" ? health : state;
-    return JobVerdict{RestartReason::kMaintenance, fmt::format("the node is {}", word)};
+    return JobVerdict{RestartReason::kMaintenance, fmt::format("the node is {}", word), word};
   }
   return std::nullopt;
 }
 
+JobVerdict NodeIsGone() {
+  return {RestartReason::kPreemption, "the node is gone", "GONE"};
+}
+
 JobVerdict JudgeEnd(const JobEnd& end) {
-  if (end.node_gone) return {RestartReason::kPreemption, "the node is gone"};
+  if (end.node_gone) return NodeIsGone();
   if (auto node = JudgeNode(end.node_state, end.node_health)) return *std::move(node);
   if (!end.stalled.empty()) return {RestartReason::kHeartbeat, end.stalled};
   if (end.lost) return {RestartReason::kConnection, end.what};

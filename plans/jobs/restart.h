@@ -28,9 +28,13 @@ struct JobEnd {
 struct JobVerdict {
   RestartReason reason = RestartReason::kFailure;
   std::string because;  // a clause: "the node is PREEMPTED"
+  // Where that is the node's doing, its state, or its health where that says more; "GONE": the
+  // service has no such node. Empty: it is not.
+  std::string node = {};
 };
 
 JobVerdict JudgeEnd(const JobEnd& end);
+JobVerdict NodeIsGone();
 
 // Whether the node itself is in a trouble that ends jobs: what is looked for while one runs.
 std::optional<JobVerdict> JudgeNode(const std::string& state, const std::string& health);

@@ -158,9 +158,10 @@ class NotedCommands final : public ExecWatcher {
 // Writes down what a round tells.
 class NotedRounds final : public RoundWatcher {
  public:
-  void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) override {
+  void OnBegin(const std::vector<ssh::Job>& jobs, const RoundWords& words) override {
     lines.push_back("begin " + std::to_string(jobs.size()) +
-                    (waits_for.empty() ? "" : ": " + waits_for));
+                    (words.waits_for.empty() ? "" : ": " + words.waits_for));
+    if (!words.doing.empty()) doings.push_back(words.doing);
   }
   void OnPhase(std::size_t, ssh::Phase) override {}
   void OnTryAgain(std::size_t, const ssh::Cause&) override {}
@@ -175,6 +176,7 @@ class NotedRounds final : public RoundWatcher {
   }
 
   std::vector<std::string> lines;
+  std::vector<std::string> doings;  // what the rounds were there for
   std::map<int, HostKeyText> learned;
 };
 

@@ -27,12 +27,13 @@ Fate FateOf(const ssh::WorkerResult& result) {
 
 }  // namespace
 
-std::array<std::vector<CauseGroup>, kFates> GroupsByFate(const ExecOutcome& outcome) {
+std::array<std::vector<CauseGroup>, kFates> GroupsByFate(const ExecOutcome& outcome,
+                                                         CauseWords words) {
   std::array<std::map<std::string, CauseGroup>, kFates> by_cause;
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     const ssh::WorkerResult& result = outcome.results[i];
     if (result.ok()) continue;
-    const std::string cause = ssh::CauseOf(result);
+    const std::string cause = words(result);
     CauseGroup& group = by_cause[static_cast<std::size_t>(FateOf(result))][cause];
     group.cause = cause;
     group.shown = result.cause.code == ssh::Cause::Code::kCancelled

@@ -31,8 +31,11 @@ struct CauseGroup {
   std::vector<int> workers;
   std::vector<std::string> details;  // what differs from worker to worker; of the first ones
 };
+// How a cause is worded: the same for all workers that it happened to.
+using CauseWords = std::string (*)(const ssh::WorkerResult&);
 // Those that are not ok, by fate, then the biggest group first.
-std::array<std::vector<CauseGroup>, kFates> GroupsByFate(const ExecOutcome& outcome);
+std::array<std::vector<CauseGroup>, kFates> GroupsByFate(const ExecOutcome& outcome,
+                                                         CauseWords words = ssh::CauseOf);
 
 // Host keys seen for the first time, by worker.
 std::map<int, HostKeyText> LearnedKeys(const ExecOutcome& outcome);

@@ -49,7 +49,7 @@ class Supervisor final : public ssh::Observer {
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
     const bool open = std::exchange(open_, false);
     if (IsForUs(job, stream, line)) {
-      watcher_.OnOwnLine(line);
+      watcher_.OnOwnLine(job, line);
       return;
     }
     if (open) watcher_.Commands().OnOpenLine(job, stream);

@@ -60,7 +60,7 @@ class AttemptWatcher {
   virtual ~AttemptWatcher() = default;
   virtual ExecWatcher& Commands() = 0;
   // A line that was for podctl itself, in place of ExecWatcher::OnLine.
-  virtual void OnOwnLine(std::string_view line) = 0;
+  virtual void OnOwnLine(std::size_t job, std::string_view line) = 0;
   virtual void OnStarted(std::size_t workers) = 0;
   virtual void OnFailure(const AttemptFailure& failure) = 0;  // on the thread of Tick
 };

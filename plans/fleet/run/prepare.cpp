@@ -58,7 +58,7 @@ std::vector<WorkerAnswer> AskToEnd(WorkerRounds& rounds, std::vector<ssh::Job> j
                                    std::chrono::seconds grace, const std::string& waits_for) {
   for (ssh::Job& job : jobs) job.ending = kEndsByItself;
   AskHooks hooks;
-  hooks.waits_for = waits_for;
+  hooks.words.waits_for = waits_for;
   return rounds.Ask(jobs, grace + kKillTime + std::chrono::minutes(1), hooks);
 }
 
@@ -320,7 +320,9 @@ std::optional<Blocker> SyncOne(WorkerRounds& rounds, FileSystem& files,
   const std::string command = tar::UnpackCommand(sync.destination, into);
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : chosen) jobs.push_back({worker, command, nullptr, &feed});
-  if (auto silent = WhoIsSilent(rounds, rounds.Ask(jobs, kLongestCopy))) return silent;
+  AskHooks hooks;
+  hooks.words.doing = fmt::format("copying {}", sync.source);
+  if (auto silent = WhoIsSilent(rounds, rounds.Ask(jobs, kLongestCopy, hooks))) return silent;
   if (const auto trouble = (*archive)->trouble()) return Refusal(*trouble);
   tell(FilesCopied{sync.source, sync.destination, chosen.size(), (*archive)->files(),
                    (*archive)->bytes()});

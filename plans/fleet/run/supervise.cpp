@@ -126,7 +126,7 @@ class JobRun {
   std::optional<JobVerdict> WhyEnd(const std::stop_token& stop) {
     bool gone = false;
     const auto node = LookAtNode(&gone, stop);
-    auto verdict = gone   ? JobVerdict{RestartReason::kPreemption, "the node is gone"}
+    auto verdict = gone   ? NodeIsGone()
                    : node ? JudgeNode(NodeState(*node), NodeHealth(*node))
                           : std::optional<JobVerdict>();
     const bool counts = verdict && job_.restart.on.contains(verdict->reason);

@@ -414,6 +414,61 @@ TEST_F(ExecDeskTest, AfterCtrlCNobodyMissesWhatIsNotWatched) {
   EXPECT_THAT(err_.str(), Not(HasSubstr("Left out")));
 }
 
+TEST_F(ExecDeskTest, WhatWasNeverToBeSeenIsNotCalledLeftOut) {
+  ExecDisplay::Settings settings;
+  settings.only = std::set<int>{1};
+  ExecDisplay& display = Open(std::move(settings));
+  interrupt_.request_stop();
+  display.Tick();
+  clock_.Advance(seconds(3));
+  WorkerResult result = Trouble(Outcome::kCancelled, "cancelled");
+  result.bytes_out = 4096;
+  display.OnLine(0, Stream::kOut, std::string(4095, 'x'));
+  display.OnResult(0, result);
+  result.bytes_out = 1024;
+  display.OnLine(1, Stream::kOut, std::string(1023, 'x'));
+  display.OnResult(1, result);
+  display.OnEnd();
+  EXPECT_THAT(err_.str(), HasSubstr("Left out: 1.0 KiB of output"));
+}
+
+TEST_F(ExecDeskTest, PodctlsOwnLinesHaveTheTimeTooWhereItIsWanted) {
+  ExecDisplay::Settings settings;
+  settings.timestamps = true;
+  ExecDisplay& display = Open(std::move(settings));
+  display.Tell("Started on 3 workers.", {});
+  interrupt_.request_stop();
+  display.OnEnd();
+  display.Tick();
+  const std::string now = FormatTimestamp(clock_.Now());
+  EXPECT_THAT(err_.str(), HasSubstr(now + " Started on 3 workers.\n" + now + " Interrupted: "));
+  EXPECT_EQ(display.Stamped("a\nb\n"), now + " a\n" + now + " b\n");
+  EXPECT_EQ(display.Stamped(""), "");
+}
+
+TEST_F(ExecDeskTest, AfterCtrlCTheProgressTellsHowManyAreStillEnding) {
+  streams_.err_is_terminal = true;
+  ExecDisplay& display = Open();
+  for (std::size_t i = 0; i < 3; ++i) display.OnPhase(i, Phase::kRunning);
+  clock_.Advance(seconds(9));
+  interrupt_.request_stop();
+  display.Tick();
+  display.OnResult(0, Trouble(Outcome::kCancelled, "cancelled"));
+  err_.str("");
+  clock_.Advance(seconds(1));
+  display.Tick();
+  EXPECT_THAT(err_.str(), HasSubstr("research: ending: 2 of 3; 10s\n"));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("slowest")));
+}
+
+TEST_F(ExecDeskTest, TheProgressNamesWhatIsUnderWay) {
+  ExecDisplay& display = Open();
+  display.NameDoing("copying src");
+  clock_.Advance(seconds(20));
+  display.Tick();
+  EXPECT_EQ(err_.str(), "research: copying src: 0/3 ok, 3 waiting [20s elapsed]\n");
+}
+
 TEST_F(ExecDeskTest, ControlCharactersAreVisible) {
   ExecDisplay& display = Open();
   display.OnLine(0, Stream::kOut, "\x1b[2Jgone\r");

@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "cmd/views/jobs_view.h"
 #include "cmd/views/launch_view.h"
 #include "plans/fleet/run/prepare.h"
 #include "plans/fleet/run/start_gate.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/golden.h"
 
 namespace podctl {
@@ -97,6 +101,86 @@ TEST(RunSummaryTest, WhatSomebodyHasEndedDidNotFail) {
             "2 workers ended: killed by TERM (exit code 143): 0-1\n"
             "1 worker ended: killed by KILL (exit code 137): 3\n"
             "1 worker ended well: 2\n");
+}
+
+// 3 workers of a pod that was repaired under the job.
+AttemptResult AllLost() {
+  ssh::Cause cause;
+  cause.code = ssh::Cause::Code::kNoEnd;
+  ssh::WorkerResult lost;
+  lost.End(Outcome::kLost, cause);
+  AttemptResult attempt = ResultOf({lost, lost, lost});
+  attempt.first = 1;
+  attempt.first_after = std::chrono::milliseconds(12'300);
+  return attempt;
+}
+RunReport Repaired() {
+  RunReport report;
+  report.begun = true;
+  report.result = AllLost();
+  report.verdict = JudgeNode("REPAIRING", "");
+  return report;
+}
+
+class JobViewTest : public ::testing::Test {
+ protected:
+  JobViewTest() {
+    job_.name = "train";
+    job_.pod = "research";
+    job_.restart.attempts = 3;
+  }
+  void Story(bool json, const ExecDisplay::Settings& settings) {
+    streams_.json = json;
+    JobView view(streams_, clock_, job_, settings);
+    std::stop_source unheard;
+    const AttemptResult lost = AllLost();
+    view.Commands().OnBegin(lost.outcome.jobs, unheard);
+    view.OnPrepareEvent(FilesCopied{"src", "~/src", 3, 1, 10});
+    view.OnStarted(3);
+    view.Commands().OnEnd();
+    view.OnRestart(lost, 1, *JudgeNode("PREEMPTED", ""));
+    view.OnWaiting(true);
+    clock_.Advance(std::chrono::seconds(5));
+    EXPECT_EQ(view.ShowEnd(Repaired()), 1);
+  }
+
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Streams streams_{out_, err_};
+  testing::FakeClock clock_;
+  JobSpec job_;
+};
+
+TEST_F(JobViewTest, ToolsAreToldWhatPeopleAre) {
+  Story(true, {});
+  testing::ExpectGolden("jobs/run_events.jsonl", out_.str());
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(JobViewTest, WithTimestampsItsOwnLinesHaveTheTimeToo) {
+  Story(false, {});
+  testing::ExpectGolden("jobs/run_end.txt", err_.str());
+  err_.str("");
+  ExecDisplay::Settings settings;
+  settings.timestamps = true;
+  Story(false, settings);
+  testing::ExpectGolden("jobs/run_end_timestamps.txt", err_.str());
+}
+
+TEST_F(JobViewTest, WhoFailedFirstIsToldToToolsOnce) {
+  streams_.json = true;
+  JobView view(streams_, clock_, job_, {});
+  std::stop_source unheard;
+  const RunReport report = Repaired();
+  view.Commands().OnBegin(report.result.outcome.jobs, unheard);
+  view.OnStarted(3);
+  view.OnFailure({report.result.outcome.jobs[1].worker, "lost", std::chrono::seconds(12), {}});
+  view.Commands().OnEnd();
+  view.ShowEnd(report);
+  const std::string events = out_.str();
+  const auto first = events.find(R"("type":"failed")");
+  ASSERT_NE(first, std::string::npos) << events;
+  EXPECT_EQ(events.find(R"("type":"failed")", first + 1), std::string::npos) << events;
 }
 
 TEST(FailureTextTest, TellsWhatBecomesOfTheOthers) {

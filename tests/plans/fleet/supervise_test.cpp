@@ -39,7 +39,7 @@ using End = RunReport::End;
 class NotedJob final : public JobWatcher {
  public:
   ExecWatcher& Commands() override { return commands; }
-  void OnOwnLine(std::string_view) override { ++own_lines; }
+  void OnOwnLine(std::size_t, std::string_view) override { ++own_lines; }
   void OnStarted(std::size_t workers) override {
     lines.push_back(fmt::format("started {}", workers));
     if (on_started) on_started();
@@ -432,6 +432,7 @@ TEST_F(PrepareTest, FilesAreBroughtOnceForTheSameNode) {
   const auto& copied = std::get<FilesCopied>(watcher_.news[0]);
   EXPECT_EQ(copied.workers, 2U);
   EXPECT_EQ(copied.files, 1U);
+  EXPECT_THAT(noted_rounds_.doings, ElementsAre("copying " + folder));
   std::filesystem::remove_all(folder);
 }
 

@@ -26,7 +26,7 @@ std::string Job(const std::string& name, const std::string& keys = "    autostar
 class Rounds final : public RoundWatcher {
  public:
   explicit Rounds(std::function<void()> on_end) : on_end_(std::move(on_end)) {}
-  void OnBegin(const std::vector<ssh::Job>&, const std::string&) override {}
+  void OnBegin(const std::vector<ssh::Job>&, const RoundWords&) override {}
   void OnPhase(std::size_t, ssh::Phase) override {}
   void OnTryAgain(std::size_t, const ssh::Cause&) override {}
   void OnWaits(std::size_t) override {}
