@@ -110,13 +110,22 @@ void JsonEvents::ShowDrift(const Drift& drift) {
 
 void JsonEvents::ShowPlanned(const Change& planned, const State& state) {
   std::string_view action = EventAction(planned);
-  if (IsStep(planned)) action = state.records.contains(planned.address) ? "update" : "create";
+  if (IsStep(planned)) {
+    const auto sides = planned.payload.kind()->SidesOf(planned, state);
+    action = sides.before.values.is_null() ? "create" : "update";
+  }
   Value change = Value::Map{{"resource", Resource(planned.address)},
                             {"action", action},
                             {"changed", Paths(planned.attributes, false)},
                             {"replace_paths", Paths(planned.attributes, true)}};
   if (!planned.previous_address.empty()) {
     change.Set("previous_resource", Resource(planned.previous_address));
+  }
+  if (const auto flags = FlagLines(planned); !flags.empty()) {
+    change.Set("changed_flags", Paths(flags, false));
+  }
+  if (Value origins = ValueOrigins(planned); !origins.AsList().empty()) {
+    change.Set("value_origins", std::move(origins));
   }
   const std::string_view reason = TerraformReason(planned.reason_code).event;
   if (!reason.empty()) change.Set("reason", reason);

@@ -52,11 +52,10 @@ Value ReplacePaths(const Change& change) {
   return paths;
 }
 
-// Of libtpuFlags and runtimeEnv each one that is otherwise, beside the entry that is made of them.
+// Beside the entry that is made of them.
 Value FlagChanges(const Change& change) {
   Value::List flags;
-  for (const AttributeChange& line : WithFlagsApart(change.attributes)) {
-    if (!IsFlagPath(line.path) && !line.path.starts_with("runtimeEnv.")) continue;
+  for (const AttributeChange& line : FlagLines(change)) {
     flags.emplace_back(Value::Map{{"path", line.path},
                                   {"before", line.before.value_or(Value())},
                                   {"after", line.after.value_or(Value())}});
@@ -88,6 +87,9 @@ Value ResourceChange(const Change& change, const State& state) {
   resource.Set("change", std::move(body));
   if (Value flags = FlagChanges(change); !flags.AsList().empty()) {
     resource.Set("flag_changes", std::move(flags));
+  }
+  if (Value origins = ValueOrigins(change); !origins.AsList().empty()) {
+    resource.Set("value_origins", std::move(origins));
   }
   const std::string_view reason = TerraformReason(change.reason_code).action;
   if (!reason.empty()) resource.Set("action_reason", reason);
@@ -329,6 +331,23 @@ ReasonWords TerraformReason(ReasonCode reason) {
       return {"delete_because_no_resource_config", "delete_because_no_resource_config"};
   }
   return {};
+}
+
+std::vector<AttributeChange> FlagLines(const Change& change) {
+  std::vector<AttributeChange> lines = WithFlagsApart(change.attributes);
+  std::erase_if(lines, [](const AttributeChange& line) {
+    return !IsFlagPath(line.path) && !line.path.starts_with("runtimeEnv.");
+  });
+  return lines;
+}
+
+Value ValueOrigins(const Change& change) {
+  Value::List origins;
+  for (const AttributeChange& attribute : change.attributes) {
+    if (!attribute.origin) continue;
+    origins.emplace_back(Value::Map{{"path", attribute.path}, {"origin", *attribute.origin}});
+  }
+  return origins;
 }
 
 Value TerraformName(const Address& address) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "plans/engine/change.h"
 #include "plans/engine/kind.h"
@@ -39,6 +40,11 @@ struct ReasonWords {
   std::string_view action;
 };
 ReasonWords TerraformReason(ReasonCode reason);
+
+// What terraform has no words for, beside what it has: of libtpuFlags and runtimeEnv each line that
+// is otherwise, and of values that are not shown where they come from ("version 1 -> 2"), by path.
+std::vector<AttributeChange> FlagLines(const Change& change);
+Value ValueOrigins(const Change& change);
 
 // The members that name a resource: address, mode, type, name, provider_name, and `deposed` for a
 // node that was replaced ("pod.a (deposed ID)").

@@ -89,11 +89,17 @@ ShownSides SidesOfStep(const Change& change, const State& state) {
   const Address& address = change.address;
   const StepRecord* known = Steps(state).Get(address);
   ShownSides sides;
-  if (known != nullptr) sides.before = ObjectOf(address, *known);
-  if (known != nullptr && !known->script.empty() && !AsStep(change)->sensitive) {
+  const StepChange& run = *AsStep(change);
+  if (known != nullptr) {
+    sides.before = ObjectOf(address, *known);
+  } else if (run.step.kind == Step::Kind::kRestartRuntime && run.workers) {
+    // The unit came with the node: nothing is made.
+    sides.before = ObjectOf(address, {.pod = PodAddress(PodNameOf(address)), .workers = {}});
+  }
+  if (known != nullptr && !known->script.empty() && !run.sensitive) {
     sides.before.values.Set(kScriptPath, known->script);
   }
-  sides.after = StepAfter(address, *AsStep(change), known);
+  sides.after = StepAfter(address, run, known);
   return sides;
 }
 

@@ -10,6 +10,7 @@
 #include "providers/base/json.h"
 #include "tests/plans/harness.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -18,6 +19,7 @@ using testing::ChangeOf;
 using testing::ExpectGolden;
 using testing::Harness;
 using ::testing::HasSubstr;
+using testing::KindNamed;
 using ::testing::Not;
 
 class JsonEventsTest : public ::testing::Test {
@@ -130,6 +132,32 @@ TEST_F(JsonEventsTest, WhatCouldNotBeSavedIsNotCalledWrittenDown) {
   EXPECT_THAT(Text(), HasSubstr("Interrupted."));
   EXPECT_THAT(Text(), Not(::testing::AnyOf(HasSubstr("written down in the state"),
                                            HasSubstr("The state is saved"))));
+}
+
+// The unit came with the node: who counts what is created counts no restart.
+TEST_F(JsonEventsTest, TheFirstRestartOfARuntimeCreatesNothing) {
+  harness_.Pods(Harness::Pod("a"));
+  harness_.ApplyAll();
+  harness_.Pods(Harness::Pod("a", "    libtpuFlags: {f: 1, g: 2}\n"));
+  const Plan plan = harness_.MakePlan();
+  JsonEvents(streams_, harness_.clock).ShowPlan(plan, harness_.Stored(), false);
+  EXPECT_THAT(Text(), HasSubstr("bootstrap.a.tpu-runtime: Plan to update"));
+  EXPECT_THAT(Text(), HasSubstr(R"("changed_flags":["libtpuFlags.f","libtpuFlags.g"])"));
+  EXPECT_THAT(Text(), Not(HasSubstr(R"("action":"create")")));
+  const auto sides =
+      KindNamed("bootstrap")->SidesOf(ChangeOf(plan, "bootstrap.a.tpu-runtime"), harness_.Stored());
+  EXPECT_EQ(sides.before.values["workers"], Value(Value::List{})) << "it has run nowhere";
+}
+
+TEST_F(JsonEventsTest, OfAHiddenValueItsOriginIsTold) {
+  harness_.Pods(Harness::Pod("a"));
+  Plan plan = harness_.MakePlan();
+  AttributeChange token{.path = "metadata.hf-token", .sensitive = true};
+  token.origin = "version 1 -> 2";
+  plan.changes.front().attributes = {token};
+  JsonEvents(streams_, harness_.clock).ShowPlan(plan, harness_.Stored(), false);
+  EXPECT_THAT(Text(), HasSubstr(R"("value_origins":[{"origin":"version 1 -> 2",)"
+                                R"("path":"metadata.hf-token"}])"));
 }
 
 TEST_F(JsonEventsTest, AProblemInTheSpec) {
