@@ -11,13 +11,16 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/jobs.h"
+#include "cmd/commands/outputs.h"
 #include "cmd/reporter.h"
+#include "cmd/views/gathered_steps.h"
 #include "cmd/views/jobs_view.h"
 #include "cmd/views/round_view.h"
 #include "cmd/views/snippet.h"
 #include "cmd/wiring.h"
 #include "plans/engine/executor.h"
 #include "plans/engine/plan_file/secrets.h"
+#include "plans/fleet/exec/standard_input.h"
 #include "plans/session/apply.h"
 #include "plans/session/due_jobs.h"
 #include "plans/session/plan.h"
@@ -86,17 +89,26 @@ std::string ForeignFlag(const ApplyOptions& options) {
 // Whom the session asks, and whom it tells.
 class Applying final : public ApplyListener {
  public:
-  // `ask`: about the plan, which else was approved beforehand. `input`: --input.
-  Applying(Reporter& reporter, Streams& streams, bool ask, bool input)
-      : reporter_(reporter), streams_(streams), ask_(ask), input_(input) {}
+  struct Settings {
+    bool ask = true;                    // about the plan, which else was approved beforehand
+    bool input = true;                  // --input
+    std::optional<std::string> gather;  // --gather: a folder for what is too much for the memory
+  };
+  Applying(Reporter& reporter, Streams& streams, Settings settings)
+      : reporter_(reporter), streams_(streams), settings_(std::move(settings)) {}
 
   bool Approve(const PlanRun& run) override {
-    if (ask_) code_ = ApprovePlan(run.plan.mode, input_, reporter_, streams_);
+    if (settings_.ask) {
+      code_ = ApprovePlan(run.plan.mode, settings_.input, reporter_, streams_);
+    }
     return code_ == 0;
   }
   void OnNoLogin(const Error& why) override { reporter_.Note(why.message); }
   EventSink& OnBegin() override {
     progress_ = reporter_.Progress();
+    if (settings_.gather) {
+      progress_ = std::make_unique<GatheredSteps>(std::move(progress_), *settings_.gather);
+    }
     return *progress_;
   }
 
@@ -106,8 +118,7 @@ class Applying final : public ApplyListener {
  private:
   Reporter& reporter_;
   Streams& streams_;
-  const bool ask_;
-  const bool input_;
+  const Settings settings_;
   int code_ = 0;
   std::unique_ptr<EventSink> progress_;
 };
@@ -260,8 +271,9 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
   execute.wait_for_capacity = options.wait;
-  Applying listener(reporter, wiring.streams(), !is_saved && !options.auto_approve,
-                    wiring.options().input);
+  Applying::Settings settings{!is_saved && !options.auto_approve, wiring.options().input, {}};
+  if (options.gather) settings.gather = ScratchFolder(wiring.environment());
+  Applying listener(reporter, wiring.streams(), std::move(settings));
   const bool destroy = run->plan.mode == PlanMode::kDestroy;
   const ApplyEnd end = Apply(wiring.apply_doors(), execute, listener, &*run);
   listener.Settle();
@@ -369,6 +381,9 @@ void ShowNoAccess(Reporter& reporter, const NoAccess& why) {
 }
 
 std::string PlanConflict(const ApplyOptions& options, const GlobalOptions& global) {
+  if (options.gather && global.json) {
+    return NotTogether("--gather", "--json", "the events hold each worker's lines");
+  }
   if (options.markdown && global.json) {
     return "`--markdown` and `--json` cannot be used together";
   }
@@ -436,6 +451,8 @@ constexpr Flag kApplyFlags[] = {
     kRefreshFlag,
     kReplaceFlag,
     kDetailedExitCodeFlag,
+    Switch<&ApplyOptions::gather>(
+        "--gather", "show equal outputs of a step once, with their workers, at its end"),
     OneValue<&ApplyOptions::plan_file>(
         "FILE", "", "a saved plan, which is carried out as it stands, without a question"),
 };

@@ -26,6 +26,7 @@ struct ApplyOptions {  // plan, apply, destroy and show
   std::string plan_file;             // apply and show: a saved plan; empty: none
   std::string out;                   // plan: where to save it; empty: nowhere
   bool wait = true;                  // apply --no-wait: leave requests in the queue
+  bool gather = false;               // apply: equal outputs of a step once
   bool markdown = false;             // plan and show: as a comment for a pull request
 };
 

@@ -12,6 +12,7 @@
 
 #include "cmd/interrupt.h"
 #include "cmd/views/apply_view.h"
+#include "cmd/views/gathered_steps.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/step/change.h"
 #include "providers/bootstrap/step_runner.h"
@@ -321,6 +322,35 @@ TEST_F(ProgressTest, AnInterruptIsAnswered) {
   Open(false);
   view_->OnInterrupt();
   EXPECT_THAT(err_.str(), StartsWith("Interrupted: "));
+}
+
+TEST_F(ProgressTest, EqualOutputsOfAStepAreShownOnceAtItsEnd) {
+  const auto label = [](int worker) { return "research/" + std::to_string(worker); };
+  Open(false);
+  GatheredSteps gathered(std::move(view_), ::testing::TempDir());
+  gathered.OnStart(step_);
+  for (const int worker : {3, 0, 1, 2}) {
+    gathered.OnStepLine(step_, worker, label(worker), "installing");
+    gathered.OnStepLine(step_, worker, label(worker), worker == 2 ? "slow" : "quick");
+  }
+  gathered.OnStepLine(create_, 0, label(0), "it boots");
+  EXPECT_THAT(err_.str(), ::testing::EndsWith("\nresearch/0 | it boots\n"));
+  EXPECT_THAT(err_.str(), ::testing::Not(HasSubstr("installing"))) << "the step goes on";
+  err_.str("");
+  gathered.OnComplete(step_, seconds(3), "");
+  EXPECT_THAT(err_.str(), StartsWith("research/[0-1,3] (3 workers) | installing\n"
+                                     "research/[0-1,3] (3 workers) | quick\n"
+                                     "research/2 | installing\n"
+                                     "research/2 | slow\n"));
+}
+
+TEST_F(ProgressTest, WhatAStepHasWrittenThatWasLeftIsShownInTheEnd) {
+  Open(false);
+  {
+    GatheredSteps gathered(std::move(view_), ::testing::TempDir());
+    gathered.OnStepLine(step_, 1, "research/1", "installing");
+  }
+  EXPECT_THAT(err_.str(), HasSubstr("research/1 | installing\n"));
 }
 
 }  // namespace
