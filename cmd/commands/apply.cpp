@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "cmd/command.h"
 #include "cmd/commands/jobs.h"
@@ -126,8 +127,9 @@ class Applying final : public ApplyListener {
 // What is seen of the jobs that are started then.
 class Starting final : public DueJobsListener {
  public:
-  Starting(const KnownPods& pods, Reporter& reporter, Streams& streams, Clock& clock)
-      : pods_(pods), reporter_(reporter), streams_(streams), clock_(clock) {}
+  Starting(const KnownPods& pods, const StartedOnPods& started, Reporter& reporter,
+           Streams& streams, Clock& clock)
+      : pods_(pods), started_(started), reporter_(reporter), streams_(streams), clock_(clock) {}
 
   std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) override {
     return std::make_unique<RoundView>(streams_, clock_, pods_, address);
@@ -142,6 +144,7 @@ class Starting final : public DueJobsListener {
     reporter_.Note(fmt::format("Job {} runs on pod.{} already.", job.name, job.pod));
   }
   void OnStarted(const JobSpec& job) override {
+    NoteStarted(started_, pods_, job.pod, job.name, clock_.Now());
     reporter_.Note(fmt::format(
         "Job {} started on pod.{}. Watch it with: podctl logs {} {}{} --follow", job.name, job.pod,
         job.pod, job.name, job.workers.empty() ? "" : " --worker " + ShellQuote(job.workers)));
@@ -155,6 +158,7 @@ class Starting final : public DueJobsListener {
 
  private:
   const KnownPods& pods_;
+  const StartedOnPods& started_;
   Reporter& reporter_;
   Streams& streams_;
   Clock& clock_;
@@ -167,13 +171,23 @@ std::optional<PlanRun> PlanOf(Reporter& reporter, std::variant<PlanRun, NoPlan> 
   return std::nullopt;
 }
 
-void ShowWhatIsPlanned(Reporter& reporter, const PlanRun& run, bool is_new) {
+// `ended`: of JobsEnded.
+void ShowWhatIsPlanned(Reporter& reporter, const PlanRun& run, bool is_new,
+                       const std::vector<std::string>& ended) {
   for (const std::string& note : run.notes) reporter.Note(note);
   if (is_new) {
-    reporter.ShowPlan(run.plan, run.settled, run.problems.has_errors(),
-                      JobsAffected(run.spec, run.plan));
+    std::vector<std::string> jobs = JobsAffected(run.spec, run.plan);
+    jobs.insert(jobs.end(), ended.begin(), ended.end());
+    reporter.ShowPlan(run.plan, run.settled, run.problems.has_errors(), jobs);
+  } else {
+    for (const std::string& job : ended) reporter.Note(job + ".");
   }
   reporter.Show(run.problems);
+}
+
+std::vector<std::string> JobsThatEnd(const StartedOnPods& started, const PlanRun& run) {
+  return JobsEnded(run.plan, run.settled,
+                   [&](const std::string& pod) { return started.On(pod).Load(); });
 }
 
 // Shows why nothing was carried out; the exit code.
@@ -231,7 +245,9 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
     reporter.End();
     return reporter.FailedExitCode();
   }
-  ShowWhatIsPlanned(reporter, *run, true);
+  const StartedOnPods started(wiring.files(), wiring.environment(),
+                              wiring.state_choice().For(run->spec));
+  ShowWhatIsPlanned(reporter, *run, true, JobsThatEnd(started, *run));
   const bool sound = !run->problems.has_errors();
   bool saved = options.out.empty();
   if (!saved && sound) {
@@ -266,7 +282,9 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
                                                           printer)
                                        : PreparePlan(doors, request, printer));
   if (!run) return reporter.FailedExitCode();
-  ShowWhatIsPlanned(reporter, *run, !is_saved);
+  const StartedOnPods started(wiring.files(), wiring.environment(),
+                              wiring.state_choice().For(run->spec));
+  ShowWhatIsPlanned(reporter, *run, !is_saved, JobsThatEnd(started, *run));
   if (run->problems.has_errors()) return 1;
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
@@ -290,12 +308,12 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   if (end.result.interrupted) return kInterruptedExitCode;
   run->lock.reset();  // what is started asks the state for its pod
   const KnownPods pods(wiring.pod_doors());
-  Starting starting(pods, reporter, wiring.streams(), wiring.clock());
+  Starting starting(pods, started, reporter, wiring.streams(), wiring.clock());
   const DueJobDoors due{pods, wiring.ssh(), wiring.files(), wiring.random(), wiring.stops()};
-  const bool started =
+  const bool all_started =
       destroy || StartDueJobs(due, *run, end.result, UserName() + "@" + HostName(), starting);
   if (reporter.interrupted()) return kInterruptedExitCode;
-  if (!end.result.ok() || !started) return 1;
+  if (!end.result.ok() || !all_started) return 1;
   return options.detailed_exitcode ? 2 : 0;
 }
 

@@ -51,6 +51,12 @@ void TellStart(const DetachedStart& start, const StartEvent& news, Streams& stre
   }
 }
 
+void NoteStarted(const StartedOnPods& started, const KnownPods& pods, const std::string& pod,
+                 const std::string& job, Clock::SystemTime now) {
+  const auto record = pods.Record(pod);
+  if (record) started.On(pod).Started({job, FormatTimestamp(now), record->uid()});
+}
+
 int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporter,
               Streams& streams) {
   if (const auto& why = done.blocker) {
@@ -104,6 +110,10 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
                    wiring.stops());
   done.report = StartJob(*rounds, wiring.random(), done.start,
                          [&](const StartEvent& news) { TellStart(done.start, news, streams); });
+  if (!done.report.started.empty()) {
+    const StartedOnPods started(wiring.files(), wiring.environment(), wiring.StatePath());
+    NoteStarted(started, pods, BarePodName(options.pod), exec.detach, wiring.clock().Now());
+  }
   return ShowStart(done, pods, reporter, streams);
 }
 
@@ -129,6 +139,13 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
   const JobsReport report = ListJobs(*rounds, chosen->workers, "");
   if (reporter.interrupted()) return kInterruptedExitCode;
   ShowSilent(report.answers, pods, wiring.streams());
+  if (options.workers.empty() && AllAnswered(report.answers)) {
+    StartedJobs started = StartedOnPods(wiring.files(), wiring.environment(), wiring.StatePath())
+                              .On(BarePodName(options.pod));
+    for (const StartedJob& job : started.Load()) {
+      if (!RunsSomewhere(report, job.name)) started.Ended(job.name);
+    }
+  }
   reporter.Document(
       [&] { return JobsDocument(BarePodName(options.pod), report.found); },
       [&](Streams& streams) {
@@ -157,6 +174,11 @@ int RunKill(Wiring& wiring, const KillOptions& options) {
   ShowSilent(report.answers, pods, wiring.streams());
   if (reporter.interrupted()) return kInterruptedExitCode;
   const bool all = AllAnswered(report.answers);
+  if (all && !report.runs && options.workers.empty()) {
+    StartedOnPods(wiring.files(), wiring.environment(), wiring.StatePath())
+        .On(pod)
+        .Ended(options.job);
+  }
   if (!report.known && all) {
     return reporter.ShowFailure(NoSuchJob(options.job, pod));
   }

@@ -5,6 +5,7 @@
 #include "cmd/reporter.h"
 #include "plans/fleet/exec/request.h"
 #include "plans/fleet/run/supervise.h"
+#include "plans/fleet/started_jobs.h"
 #include "plans/session/known_pods.h"
 
 namespace podctl {
@@ -17,6 +18,9 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
 Error NoSuchJob(const std::string& job, const std::string& pod);
 // What is worth a word before a start.
 void TellStart(const DetachedStart& start, const StartEvent& news, Streams& streams);
+// Remembers that it was started from here, at `now`.
+void NoteStarted(const StartedOnPods& started, const KnownPods& pods, const std::string& pod,
+                 const std::string& job, Clock::SystemTime now);
 // Shows what came of it; the exit code.
 int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporter,
               Streams& streams);

@@ -12,6 +12,7 @@
 #include "cmd/reporter.h"
 #include "cmd/views/log_view.h"
 #include "cmd/wiring.h"
+#include "plans/fleet/started_jobs.h"
 #include "plans/session/known_pods.h"
 #include "plans/session/loss_watch.h"
 #include "providers/base/text.h"
@@ -68,6 +69,15 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
     return end.kind == LogEnd::Kind::kNoSuchJob;
   });
   if (none) return reporter.ShowFailure(NoSuchJob(options.job, BarePodName(options.pod)));
+  const bool over = std::none_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
+    return end.kind == LogEnd::Kind::kOpen || end.kind == LogEnd::Kind::kFailed ||
+           end.kind == LogEnd::Kind::kStopped;
+  });
+  if (over && options.workers.empty()) {
+    StartedOnPods(wiring.files(), wiring.environment(), wiring.StatePath())
+        .On(pod)
+        .Ended(options.job);
+  }
   const bool named = !options.workers.empty() || !chosen->target.named.empty();
   if (!named) report.LeaveOutOthers(&chosen->workers);
   view.ShowEnds(chosen->workers, report.ends, options.job);

@@ -189,6 +189,14 @@ bool RunsSomewhere(const JobsReport& report) {
   });
 }
 
+bool RunsSomewhere(const JobsReport& report, const std::string& name) {
+  return std::any_of(report.found.begin(), report.found.end(), [&](const WorkerJobs& worker) {
+    return std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const JobStatus& job) {
+      return job.name == name && job.state == JobStatus::State::kRunning;
+    });
+  });
+}
+
 KillReport KillJob(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen,
                    const workers::JobKill& kill) {
   std::vector<ssh::Job> jobs;

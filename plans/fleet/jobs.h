@@ -42,6 +42,8 @@ JobsReport ListJobs(WorkerRounds& rounds, const std::vector<WorkerAccess>& chose
 
 // Where it cannot be asked, it counts as not running.
 bool RunsSomewhere(const JobsReport& report);
+// The job of this name, of a report about all of them.
+bool RunsSomewhere(const JobsReport& report, const std::string& name);
 
 struct KillReport : JobsReport {
   bool known = false;   // some worker had such a job

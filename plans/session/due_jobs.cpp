@@ -11,6 +11,7 @@
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
+#include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
 
 namespace podctl {
@@ -127,6 +128,47 @@ std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan) {
         job.autostart && (fate->second == "is created" || fate->second == "is replaced");
     lines.push_back(fmt::format("{} is a job of {}, which {}{}", job.name, PodAddress(job.pod),
                                 fate->second, starts ? "; it is started then" : ""));
+  }
+  return lines;
+}
+
+namespace {
+
+// What of a plan ends whatever runs on the pod; "" where nothing does.
+std::string_view EndOfJobs(const Change& change) {
+  if (AsPod(change) != nullptr) {
+    if (IsReplace(change)) return "its replacement";
+    return IsDelete(change) && change.address.deposed.empty() ? "its deletion" : "";
+  }
+  const StepChange* step = AsStep(change);
+  const bool restarts = step != nullptr && step->step.kind == Step::Kind::kRestartRuntime;
+  return restarts ? "the restart of tpu-runtime" : "";
+}
+
+}  // namespace
+
+std::vector<std::string> JobsEnded(
+    const Plan& plan, const State& state,
+    const std::function<std::vector<StartedJob>(const std::string& pod)>& started) {
+  std::map<std::string, std::string_view> ends;  // by the pod's name
+  for (const Change& change : plan.changes) {
+    const std::string_view end = EndOfJobs(change);
+    if (end.empty()) continue;
+    // What becomes of the pod itself says more than its steps do.
+    auto& known = ends[PodNameOf(change.address)];
+    if (known.empty() || AsPod(change) != nullptr) known = end;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [pod, end] : ends) {
+    const PodRecord* record = Pods(state).Get(PodAddress(pod));
+    if (record == nullptr) continue;
+    for (const StartedJob& job : started(pod)) {
+      // The workers of another node are others.
+      if (!job.uid.empty() && job.uid != record->uid()) continue;
+      lines.push_back(
+          fmt::format("{} was started on {} at {}, and no end of it is known here: {} ends it",
+                      job.name, PodAddress(pod), job.started_at, end));
+    }
   }
   return lines;
 }

@@ -1,6 +1,7 @@
 // Starts the jobs that an apply starts by itself, once their pod is there.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "plans/engine/change.h"
 #include "plans/engine/executor.h"
 #include "plans/fleet/run/supervise.h"
+#include "plans/fleet/started_jobs.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/session/known_pods.h"
 #include "plans/session/plan.h"
@@ -48,5 +50,12 @@ bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteRes
 // "train runs on pod.research, which is replaced", for each job whose pod is made, changed,
 // replaced or deleted.
 std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan);
+
+// "train was started on pod.research at 2026-…, and no end of it is known here: the restart of
+// tpu-runtime ends it", for each job that does not outlive the plan. `state`: before it; `started`:
+// what was started on a pod, by its name (started_jobs.h).
+std::vector<std::string> JobsEnded(
+    const Plan& plan, const State& state,
+    const std::function<std::vector<StartedJob>(const std::string& pod)>& started);
 
 }  // namespace podctl

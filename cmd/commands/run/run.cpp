@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -94,7 +95,8 @@ int RunHere(Reporter& reporter, Streams& streams, const JobSpec& job, const RunO
 }
 
 int Detach(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
-           const RunRequest& request, const KnownPods& pods, Reporter& reporter, Streams& streams) {
+           const RunRequest& request, const KnownPods& pods,
+           const std::function<void()>& on_started, Reporter& reporter, Streams& streams) {
   const DetachHooks hooks{
       .on_event = [&](const PrepareEvent& news) { ShowRemark(streams, PrepareEventText(news)); },
       .on_ready =
@@ -105,7 +107,9 @@ int Detach(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
           },
       .on_start = [&](const DetachedStart& start,
                       const StartEvent& news) { TellStart(start, news, streams); }};
-  return ShowStart(DetachJob(doors, spec, job, request, hooks), pods, reporter, streams);
+  const DetachReport done = DetachJob(doors, spec, job, request, hooks);
+  if (!done.report.started.empty()) on_started();
+  return ShowStart(done, pods, reporter, streams);
 }
 
 // Whose output is to be seen; nullopt: everybody's. An error where the job runs on none of them.
@@ -186,8 +190,12 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   RunRequest request = options;
   request.owner = UserName() + "@" + HostName();
   if (options.detach) {
+    const StartedOnPods started(wiring.files(), wiring.environment(), wiring.StatePath());
+    const auto on_started = [&] {
+      NoteStarted(started, pods, job->pod, job->name, wiring.clock().Now());
+    };
     return Detach({*rounds, wiring.files(), wiring.random(), pod}, spec, *job, request, pods,
-                  reporter, streams);
+                  on_started, reporter, streams);
   }
   const auto watched = WatchedWorkers(pod, spec, *job, options);
   if (!watched) return reporter.ShowFailure(watched.error());

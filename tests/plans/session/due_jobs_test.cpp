@@ -150,5 +150,36 @@ TEST_F(DueJobsTest, NobodyWaitsAfterAnInterrupt) {
   EXPECT_THAT(said, ElementsAre("start eval", "eval not started")) << "serve is not tried";
 }
 
+// What was started there, as far as it is known here, does not end without a word.
+TEST_F(DueJobsTest, APlanTellsWhichJobsItEnds) {
+  const auto ended = [this](std::vector<StartedJob> jobs) {
+    const PlanRun run = Planned(Request());
+    return JobsEnded(run.plan, run.settled, [&](const std::string& pod) {
+      EXPECT_EQ(pod, "research");
+      return jobs;
+    });
+  };
+  const std::string flags = "    libtpuFlags: {xla_a: ";
+  Pods(Harness::Pod("research", flags + "1}\n"));
+  Applied();
+  const State stored = Stored();
+  const StartedJob train{"train", "2026-11-25T22:00:00Z",
+                         podctl::Pods(stored).Get(PodAddress("research"))->uid()};
+  EXPECT_THAT(ended({train}), IsEmpty()) << "nothing is changed";
+  Pods(Harness::Pod("research", flags + "1}\n    labels: {a: b}\n"));
+  EXPECT_THAT(ended({train}), IsEmpty()) << "labels end nothing";
+  Pods(Harness::Pod("research", flags + "2}\n"));
+  const std::string begin =
+      "train was started on pod.research at 2026-11-25T22:00:00Z, and no end of it is known here: ";
+  EXPECT_THAT(ended({train}), ElementsAre(begin + "the restart of tpu-runtime ends it"));
+  EXPECT_THAT(ended({{"train", train.started_at, "another"}}), IsEmpty()) << "on another node";
+  PlanRequest again = Request();
+  again.plan.replace = {"pod.research"};
+  const PlanRun run = Planned(again);
+  EXPECT_THAT(
+      JobsEnded(run.plan, run.settled, [&](const std::string&) { return std::vector{train}; }),
+      ElementsAre(begin + "its replacement ends it"));
+}
+
 }  // namespace
 }  // namespace podctl
