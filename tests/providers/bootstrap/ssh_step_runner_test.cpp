@@ -279,6 +279,33 @@ TEST_F(SshStepRunnerTest, AWorkerIsReadyWhenItIsFitForUse) {
   EXPECT_FALSE(Run(step)[0].ok);
 }
 
+// Notes with what limits it is asked.
+class NotedLimits final : public ssh::Transport {
+ public:
+  std::vector<ssh::WorkerResult> Run(const std::vector<ssh::Job>& jobs, const ssh::Limits& given,
+                                     ssh::Observer& observer, std::stop_token) override {
+    limits = given;
+    std::vector<ssh::WorkerResult> results(jobs.size());
+    for (std::size_t i = 0; i < jobs.size(); ++i) observer.OnResult(i, results[i]);
+    return results;
+  }
+  ssh::Limits limits;
+};
+
+// A worker that takes the probe and says nothing is not waited for for ever.
+TEST_F(SshStepRunnerTest, AReadinessProbeIsBounded) {
+  NotedLimits noted;
+  SshStepRunner runner(noted, files_, random_, limits_);
+  Step step;
+  step.kind = Step::Kind::kReadiness;
+  runner.Run(step, Workers(1), log_, {});
+  EXPECT_EQ(noted.limits.command, std::chrono::minutes(7));
+  step.timeout = std::chrono::seconds(90);
+  runner.Run(step, Workers(1), log_, {});
+  EXPECT_EQ(noted.limits.command, std::chrono::seconds(90));
+  EXPECT_EQ(noted.limits.retry, std::chrono::seconds(90));
+}
+
 TEST_F(SshStepRunnerTest, StopEndsTheScript) {
   std::stop_source stop;
   log_.on_line = [&] { stop.request_stop(); };
