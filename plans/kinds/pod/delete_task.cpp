@@ -56,9 +56,10 @@ class DeleteTask final : public PodTask {
 
   NextAction Send() {
     if (++sends_ > kMaxSends) {
-      return Withdrawn(refused_.value_or(MakeError(
-          ErrorCode::kAborted,
-          fmt::format("the node {} is still there after {} deletes", name_.node, kMaxSends))));
+      if (refused_) return Withdrawn(NotDeleted(What(), *refused_));
+      return Withdrawn(
+          MakeError(ErrorCode::kAborted,
+                    fmt::format("{} is still there after {} deletes", What(), kMaxSends)));
     }
     if (version_ == ApiVersion::kV2Alpha1 && request_id_.empty()) {
       request_id_ = context_.random.Uuid();
@@ -88,7 +89,7 @@ class DeleteTask final : public PodTask {
         sends_ = kMaxSends;
         return Verify();
       default:
-        return Withdrawn(error);
+        return Withdrawn(NotDeleted(What(), error));
     }
   }
 
@@ -96,8 +97,11 @@ class DeleteTask final : public PodTask {
     request_id_.clear();
     refused_.reset();
     const std::vector<Error>& error = wait_.operation().error;
-    return error.empty() ? Verify() : Withdrawn(error.front());
+    if (error.empty()) return Verify();
+    return Withdrawn(NotDeleted(What(), error.front(), wait_.operation().name));
   }
+
+  std::string What() const { return fmt::format("the node {}", name_.node); }
 
   NextAction Verify() { return LookAtNode(&DeleteTask::OnVerified); }
 

@@ -2,6 +2,8 @@
 // asked, what is noted, and that a request is followed to the end of its operation.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -93,6 +95,17 @@ class PodTask : public AskingTask {
   NextAction Follow(const Operation& operation, NextAction (Self::*over)()) {
     journal_.OperationStarted(address_, operation.name, deposed_);
     return Await(wait_.For(operation), over);
+  }
+  // Why `what`, "the node research", was not deleted, where the service's words alone do not say of
+  // what they are. `operation`: that failed; empty: it was refused at once.
+  static Error NotDeleted(const std::string& what, const Error& error,
+                          const std::string& operation = {}) {
+    const std::string hint = "It stays in the state, and the next run tries again.";
+    return MakeError(
+        error.code,
+        fmt::format("deleting {} failed: {}{}", what, error.message,
+                    operation.empty() ? "" : fmt::format(" (operation {})", operation)),
+        error.hint.empty() ? hint : Sentence(error.hint) + "\n" + hint);
   }
   // It changed nothing.
   NextAction Withdrawn(Error error) {

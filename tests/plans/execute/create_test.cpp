@@ -465,7 +465,9 @@ TEST_F(CreateTest, ANodeThatIsGoneWhenItIsToBeDeletedIsGone) {
 TEST_F(CreateTest, ARefusedDeleteKeepsThePod) {
   harness_.ApplyAll();
   harness_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "no"));
-  EXPECT_EQ(OnlyFailure(harness_.Destroy()).message, "no");
+  const Error error = OnlyFailure(harness_.Destroy());
+  EXPECT_EQ(error.message, "deleting the node a failed: no");
+  EXPECT_EQ(error.hint, "It stays in the state, and the next run tries again.");
   EXPECT_TRUE(Pods(harness_.Stored()).at(Addr("pod.a")).exists());
   EXPECT_FALSE(Pods(harness_.Stored()).at(Addr("pod.a")).pending().has_value());
 }
@@ -478,14 +480,16 @@ TEST_F(CreateTest, ADeleteDuringAnotherOperationIsTriedAgain) {
   EXPECT_TRUE(harness_.Destroy().ok());
   harness_.ApplyAll();
   harness_.cloud.FailNext("delete", MakeError(ErrorCode::kFailedPrecondition, "never"), 99);
-  EXPECT_EQ(OnlyFailure(harness_.Destroy()).message, "never");
+  EXPECT_EQ(OnlyFailure(harness_.Destroy()).message, "deleting the node a failed: never");
   EXPECT_TRUE(Pods(harness_.Stored()).at(Addr("pod.a")).exists());
 }
 
 TEST_F(CreateTest, AFailedDeleteOperationKeepsThePod) {
   harness_.ApplyAll();
   harness_.cloud.FailOperation("delete", MakeError(ErrorCode::kInternal, "it will not go"));
-  EXPECT_EQ(OnlyFailure(harness_.Destroy()).message, "it will not go");
+  EXPECT_THAT(OnlyFailure(harness_.Destroy()).message,
+              ::testing::MatchesRegex("deleting the node a failed: it will not go "
+                                      "\\(operation projects/.*/operations/[^ ]+\\)"));
   EXPECT_TRUE(Pods(harness_.Stored()).at(Addr("pod.a")).exists());
 }
 

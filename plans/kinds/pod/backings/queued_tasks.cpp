@@ -318,9 +318,10 @@ class QueuedDeleteTask final : public PodTask {
   // Without nodes there is nothing to force; what the service refuses then, it is forced to.
   NextAction Send(const std::string& state) {
     if (++sends_ > kMaxSends) {
-      return Withdrawn(refused_.value_or(
+      if (refused_) return Withdrawn(NotDeleted(What(), *refused_, failed_operation_));
+      return Withdrawn(
           MakeError(ErrorCode::kAborted, fmt::format("{} was deleted {} times, and is still there",
-                                                     queued_.Resource(), kMaxSends))));
+                                                     queued_.Resource(), kMaxSends)));
     }
     const bool idle = state == "ACCEPTED" || state == "WAITING_FOR_RESOURCES" ||
                       state == "FAILED" || state == "SUSPENDED";
@@ -345,17 +346,23 @@ class QueuedDeleteTask final : public PodTask {
       case ErrorCode::kInternal:
         // Another operation is under way, or it has nodes by now: look, then try again.
         refused_ = error;
+        failed_operation_.clear();
         return SleepThen(pace_.Next(), &QueuedDeleteTask::Look);
       default:
-        return Withdrawn(error);
+        return Withdrawn(NotDeleted(What(), error));
     }
   }
 
   NextAction OnOver() {
     refused_.reset();
-    if (!wait_.operation().error.empty()) refused_ = wait_.operation().error.front();
+    if (!wait_.operation().error.empty()) {
+      refused_ = wait_.operation().error.front();
+      failed_operation_ = wait_.operation().name;
+    }
     return Look();
   }
+
+  std::string What() const { return fmt::format("the queued resource {}", queued_.id); }
 
   NextAction OnNode(const Result<Value>& node) {
     if (!node) {
@@ -407,6 +414,7 @@ class QueuedDeleteTask final : public PodTask {
   bool saw_it_ = false;           // the queued resource
   std::string state_;             // as last seen
   std::optional<Error> refused_;  // the service's last reason not to delete
+  std::string failed_operation_;  // whose reason that is; empty: of a refusal
   int sends_ = 0;
 };
 
