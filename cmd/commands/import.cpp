@@ -76,6 +76,7 @@ std::vector<std::string> NotesOn(const Imported& done) {
         "false}}` keeps yours out.",
         keys.size() == 1 ? "a key" : Plural(keys.size(), "key")));
   }
+  if (done.no_key) notes.push_back(*done.no_key);
   if (!done.pod.bootstrap.empty()) {
     notes.push_back(fmt::format("Its {} will run with the next apply.",
                                 Plural(done.pod.bootstrap.size(), "bootstrap step")));

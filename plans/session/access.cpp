@@ -36,6 +36,16 @@ bool AwaitsKey(const PodSpec& pod) {
          !pod.ssh.os_login_user;
 }
 
+std::optional<std::string> NoKeyNote(ssh::Keyring& keyring, const PodSpec& pod) {
+  if (!pod.ssh.identity_file.empty()) return std::nullopt;
+  const auto keys = keyring.For({});
+  if (keys || keys.error().code != ErrorCode::kNotFound) return std::nullopt;
+  const bool published = Publishes(pod) && !pod.ssh.os_login_user;
+  return fmt::format(
+      "There is no SSH key to log in to workers with: make one with `ssh-keygen -t ed25519`{}.",
+      published ? ", and the next `podctl apply` publishes it" : "");
+}
+
 std::optional<NoAccess> PrepareAccess(const AccessDoors& doors, Plan* plan) {
   KeyLines keys = doors.Keys();
   if (auto published = PublishPlanned(keys, plan); !published) {

@@ -55,6 +55,10 @@ void PublishKeys(KeyLines& lines, Spec* spec);
 // Whether a key is to be made for it, since there is none.
 bool AwaitsKey(const PodSpec& pod);
 
+// What to say of a pod that there is, where there is no key at all to log in to it with; nullopt:
+// there is one, or it is none of podctl's business.
+std::optional<std::string> NoKeyNote(ssh::Keyring& keyring, const PodSpec& pod);
+
 struct AccessDoors {
   FileSystem& files;
   const Environment& environment;

@@ -65,6 +65,7 @@ class Importer {
     if (!done) return std::move(none_);
     const Address runtime = StepAddress(address_.name, kRuntimeStepName);
     std::string made_with = OtherLineage(edit_->state(), found_);
+    auto no_key = NoKeyNote(doors_.entry.keyring, *pod_);
     return Imported{address_,
                     std::move(found_.name),
                     std::move(found_.node),
@@ -78,7 +79,8 @@ class Importer {
                     Steps(edit_->state()).contains(runtime),
                     known_,
                     std::move(made_with),
-                    edit_->TakeWarnings()};
+                    edit_->TakeWarnings(),
+                    std::move(no_key)};
   }
 
  private:

@@ -43,7 +43,8 @@ struct Imported {
   bool known = false;             // the state had it: only its spec was wanted
   // By its label podctl made it with the state of this lineage, another than that which has it now.
   std::string made_with;
-  std::vector<std::string> warnings;  // of the store
+  std::vector<std::string> warnings;       // of the store
+  std::optional<std::string> no_key = {};  // NoKeyNote
 };
 
 struct NoImport {

@@ -472,6 +472,7 @@ class AllImporter {
     done.restarts_runtime =
         Steps(state).contains(StepAddress(candidate.address.name, kRuntimeStepName));
     done.known = candidate.in_state;
+    done.no_key = NoKeyNote(doors_.entry.keyring, pod);
     return done;
   }
 

@@ -236,8 +236,8 @@ void CountCompleted(const Begun& begun, PlanRun* run) {
   }
 }
 
-// Of a plan for whose pods a key is made when it is applied (access.h).
-std::optional<std::string> KeyNote(const Plan& plan) {
+// Of a plan for whose pods a key is made when it is applied (access.h), or would have to be.
+std::optional<std::string> KeyNote(const Plan& plan, ssh::Keyring& keyring) {
   for (const Change& change : plan.changes) {
     const PodChange* pod = AsPod(change);
     if (pod == nullptr || !Makes(change) || !AwaitsKey(pod->wanted)) continue;
@@ -245,6 +245,11 @@ std::optional<std::string> KeyNote(const Plan& plan) {
         "There is no SSH key yet: `podctl apply` makes ~/.ssh/{}, without a passphrase, and "
         "publishes it in `metadata.ssh-keys` of the pods that it creates.",
         ssh::kMadeKey);
+  }
+  for (const Change& change : plan.changes) {
+    const PodChange* pod = AsPod(change);
+    if (pod == nullptr || IsDelete(change) || Makes(change)) continue;
+    if (auto note = NoKeyNote(keyring, pod->wanted)) return note;
   }
   return std::nullopt;
 }
@@ -294,7 +299,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
   run.problems = WithSourceLines(files, run.problems);
-  if (auto note = KeyNote(run.plan)) run.notes.push_back(*std::move(note));
+  if (auto note = KeyNote(run.plan, doors.entry.keyring)) run.notes.push_back(*std::move(note));
   return run;
 }
 

@@ -18,6 +18,7 @@ using ::testing::ElementsAre;
 using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::SessionHarness;
 using ::testing::SizeIs;
 
@@ -36,6 +37,20 @@ TEST_F(OwnKeys, ThatAreNotThereAreMadeOnlyOnDemand) {
   EXPECT_EQ(keys_made, 1);
   EXPECT_EQ(*keys.For({}, true), *made);
   EXPECT_EQ(keys_made, 1);
+}
+
+// Else nobody hears of it before they want to log in.
+TEST_F(OwnKeys, ThatAreNotThereAreMissedForAPodThatThereIs) {
+  PodSpec pod;
+  const auto note = NoKeyNote(keyring, pod);
+  ASSERT_TRUE(note);
+  EXPECT_EQ(*note,
+            "There is no SSH key to log in to workers with: make one with `ssh-keygen -t ed25519`, "
+            "and the next `podctl apply` publishes it.");
+  pod.publish_ssh_key = false;
+  EXPECT_THAT(*NoKeyNote(keyring, pod), Not(HasSubstr("publishes")));
+  pod.ssh.identity_file = "/home/a/key";
+  EXPECT_FALSE(NoKeyNote(keyring, pod)) << "the spec names one";
 }
 
 TEST_F(OwnKeys, ThatTheSpecNamesAreNeverMade) {

@@ -44,6 +44,13 @@ TEST_F(PlanSession, SaysThatApplyMakesAKeyWhereThereIsNone) {
   EXPECT_THAT(Planned(Request()).notes, IsEmpty());
 }
 
+TEST_F(PlanSession, SaysThatThereIsNoKeyForPodsThatThereAre) {
+  Pods(Harness::Pod("a", "    ssh: {publishKey: false}\n"));
+  Applied();
+  EXPECT_THAT(Planned(Request()).notes,
+              ElementsAre(HasSubstr("There is no SSH key to log in to workers with")));
+}
+
 TEST_F(PlanSession, HoldsTheLockOfWhoWillChangeSomething) {
   Pods(Harness::Pod("a"));
   const PlanRun run = Planned(Request(true));
