@@ -25,6 +25,9 @@ namespace {
 using workers::Finding;
 
 constexpr const char* kReplace = "podctl apply --replace pod.{pod}";
+constexpr std::string_view kAwaitIt =
+    "podctl apply --target pod.{pod}  (waits for it)  or  podctl destroy --target pod.{pod}  "
+    "(gives it up)";
 
 void JudgeNode(const Value& node, DoctorReport* report) {
   report->state = NodeState(node);
@@ -171,7 +174,16 @@ void NoteJobs(DoctorReport* report) {
   }
 }
 
-// Of a pod that has no node, by what the service says of the request for one. False: it is gone.
+// Of a pod whose request has come to nothing, or to its end.
+void JudgeLost(const NodeRequest& request, DoctorReport* report) {
+  // An active one would have a node.
+  report->state = request.over ? request.state : "GONE";
+  report->findings.push_back({"node-lost", RequestWords(request), "",
+                              "podctl apply --target pod.{pod}  (asks for it anew)"});
+}
+
+// Of a pod that has no node, by what the service says of the request for one. False: it says
+// nothing.
 bool JudgeRequest(const PodRecord& record, const Result<std::optional<NodeRequest>>& asked,
                   DoctorReport* report) {
   const auto pending = record.pending();
@@ -184,24 +196,39 @@ bool JudgeRequest(const PodRecord& record, const Result<std::optional<NodeReques
     return true;
   }
   if (!*asked && !begun) return false;
-  Finding finding{"node-waits", "", "",
-                  "podctl apply --target pod.{pod}  (waits for it)  or  podctl destroy "
-                  "--target pod.{pod}  (gives it up)"};
+  if (*asked && !(*asked)->waits) {
+    JudgeLost(**asked, report);
+    return true;
+  }
+  Finding finding{"node-waits", "", "", std::string(kAwaitIt)};
   if (*asked) {
-    const NodeRequest& request = **asked;
-    report->state = request.state;
-    finding.summary = "it waits: " + RequestWords(request);
-    if (!request.waits) {
-      finding = {"node-lost", RequestWords(request), "",
-                 "podctl apply --target pod.{pod}  (asks for it anew)"};
-    }
+    report->state = (*asked)->state;
+    finding.summary = "it waits: " + RequestWords(**asked);
   } else {
     report->state = "PENDING";
-    finding.summary = RequestWords(
-        {"", pending->begun_at, "its creation was begun, and there is no node yet", true});
+    finding.summary =
+        RequestWords({"", pending->begun_at, "its creation was begun, and there is no node yet"});
   }
   report->findings.push_back(std::move(finding));
   return true;
+}
+
+// Of a pod that has no node, and that nothing is asked for: what a plan says of it.
+void JudgeMissing(const PodRecord& record, const std::string& detail, DoctorReport* report) {
+  std::string why = WhyNoNode(record, BackingOf(record).MayBeTaken(record));
+  const bool sought = IsSought(record);
+  report->state = sought ? "PENDING" : "GONE";
+  if (sought && !record.exists() && !IsRecovering(record)) {
+    report->findings.push_back({"node-waits", std::move(why), "", std::string(kAwaitIt)});
+    return;
+  }
+  if (why.empty()) why = "it is not there any more";
+  report->findings.push_back(
+      {"node-gone", std::move(why), detail, "podctl apply --target pod.{pod}  (makes it anew)"});
+}
+
+bool IsLost(const Value& node) {
+  return IsTerminalState(NodeState(node)) || NodeState(node) == "DELETING";
 }
 
 }  // namespace
@@ -233,16 +260,21 @@ Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const 
     const Error& error = node.error();
     if (error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kCancelled) return error;
     if (error.code == ErrorCode::kNotFound) {
-      const auto asked = BackingOf(record).AskRequest(provider, record, lineage, stop);
+      const auto asked = BackingOf(record).AskRequest(provider, record, nullptr, lineage, stop);
       if (!asked && stop.stop_requested()) return asked.error();
-      if (JudgeRequest(record, asked, report)) return error;
-      report->state = "GONE";
-      report->findings.push_back({"node-gone", "it is not there any more", error.message,
-                                  "podctl apply --target pod.{pod}  (makes it anew)"});
+      if (!JudgeRequest(record, asked, report)) JudgeMissing(record, error.message, report);
       return error;
     }
     report->unread = error.message;
     node = record.observed;
+  } else if (IsLost(*node)) {
+    // Why it goes is told by what it came from.
+    const auto asked = BackingOf(record).AskRequest(provider, record, &*node, lineage, stop);
+    if (!asked && stop.stop_requested()) return asked.error();
+    if (asked && *asked && (*asked)->over) {
+      JudgeLost(**asked, report);
+      return MakeError(ErrorCode::kNotFound, (*asked)->sentence);
+    }
   }
   JudgeNode(*node, report);
   return node;

@@ -77,6 +77,17 @@ class Patience {
 
 }  // namespace
 
+namespace {
+
+// Of a pod whose request has come to its end, which tells more than its node does.
+Error WithoutWorkers(const std::string& pod, const NodeRequest& request) {
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("pod `{}` has no workers: {}", pod, RequestWords(request)),
+                   fmt::format("`podctl apply --target {}` asks for it anew.", PodAddress(pod)));
+}
+
+}  // namespace
+
 // An error where the service says that the pod has no node that could answer.
 Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& record,
                                    const std::stop_token& stop) const {
@@ -104,6 +115,11 @@ Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& reco
   } else {
     return {};  // nobody can tell
   }
+  std::string lineage;
+  static_cast<void>(Record(pod, &lineage));
+  const auto asked = BackingOf(record).AskRequest(
+      **doors_.provider, record, node ? &*node : nullptr, lineage, patience.token());
+  if (asked && *asked && (*asked)->over) return WithoutWorkers(pod, **asked);
   return CheckUsable(pod, now);
 }
 
@@ -162,16 +178,16 @@ Error KnownPods::WithRequest(const std::string& pod, const PodRecord& record,
                              const std::string& lineage, Error error) const {
   const auto pending = record.pending();
   const bool goes = pending && pending->kind == PendingAction::Kind::kDelete;
-  if (!doors_.provider || record.exists() || goes) return error;
+  if (!doors_.provider || goes) return error;
   const Patience patience(doors_.stop);
   const auto asked =
-      BackingOf(record).AskRequest(**doors_.provider, record, lineage, patience.token());
+      BackingOf(record).AskRequest(**doors_.provider, record, nullptr, lineage, patience.token());
   if (!asked || !*asked) return error;
   const NodeRequest& request = **asked;
-  const std::string of = PodAddress(pod).Text();
+  if (request.over || (!request.waits && !record.exists())) return WithoutWorkers(pod, request);
+  if (record.exists()) return error;
   error.message += fmt::format(": {}", RequestWords(request));
-  error.hint = fmt::format("`podctl apply --target {}` {}.", of,
-                           request.waits ? "waits for it" : "asks for it anew");
+  error.hint = fmt::format("`podctl apply --target {}` waits for it.", PodAddress(pod));
   return error;
 }
 

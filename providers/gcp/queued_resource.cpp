@@ -121,14 +121,17 @@ std::string QueuedId(const Value& queued) {
   return name.substr(name.rfind('/') + 1);  // npos + 1 is 0
 }
 
+std::string QueuedStateWords(const std::string& state, const std::string& initiator) {
+  if (initiator == "SERVICE") return state + " by the service";
+  if (initiator == "USER") return state + " by a user";
+  return state;
+}
+
 std::string QueuedSentence(const Value& queued) {
   const std::string state = QueuedState(queued);
   const std::string& why = queued["state"]["failedData"]["error"]["message"].AsString();
   if (!why.empty()) return fmt::format("is {}: {}", state, why);
-  const std::string& initiator = queued["state"]["stateInitiator"].AsString();
-  if (initiator == "SERVICE") return fmt::format("is {} by the service", state);
-  if (initiator == "USER") return fmt::format("is {} by a user", state);
-  return "is " + state;
+  return "is " + QueuedStateWords(state, queued["state"]["stateInitiator"].AsString());
 }
 
 }  // namespace podctl::gcp

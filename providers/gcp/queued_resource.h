@@ -63,7 +63,9 @@ enum class QueuedPhase {
 QueuedPhase PhaseOf(std::string_view state);
 std::string QueuedState(const Value& queued);  // "STATE_UNSPECIFIED" when absent
 std::string QueuedId(const Value& queued);     // the last part of its name
-// "is FAILED: no more capacity", "was SUSPENDED by the service".
+// The service's words for the state and for who brought it about: "SUSPENDED by the service".
+std::string QueuedStateWords(const std::string& state, const std::string& initiator);
+// "is FAILED: no more capacity", "is SUSPENDED by the service".
 std::string QueuedSentence(const Value& queued);
 
 }  // namespace podctl::gcp

@@ -20,7 +20,9 @@ NodeName NameIn(const Value& spec, const std::string& node) {
 
 std::vector<NodeName> NodesOf(const Value& item) {
   std::vector<NodeName> names;
-  const Value& spec = item["tpu"]["nodeSpec"].AsList().front();
+  const Value::List& specs = item["tpu"]["nodeSpec"].AsList();
+  if (specs.empty()) return names;  // of Put
+  const Value& spec = specs.front();
   const std::int64_t count = spec["multisliceParams"]["nodeCount"].AsInt();
   if (count == 0) return {NameIn(spec, spec["nodeId"].AsString())};
   for (std::int64_t slice = 0; slice < count; ++slice) {

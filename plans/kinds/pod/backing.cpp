@@ -34,7 +34,17 @@ std::string RequestWords(const NodeRequest& request) {
   const auto dot = request.since.find('.');
   const std::string since =
       dot == std::string::npos ? request.since : request.since.substr(0, dot) + "Z";
-  return fmt::format("{}, since {}", request.sentence, since);
+  return fmt::format("{}, {} {}", request.sentence, request.waits ? "since" : "as was found at",
+                     since);
+}
+
+std::string WhyNoNode(const PodRecord& record, bool spot) {
+  if (record.exists() && spot) return "its node is gone: preempted, or deleted outside of podctl";
+  if (IsRecovering(record)) return "it was " + RecoveryStory(*record.recovery());
+  if (!record.capacity_since().empty()) {
+    return fmt::format("capacity for it is sought since {}", record.capacity_since());
+  }
+  return record.exists() ? "its node is gone: deleted outside of podctl" : "";
 }
 
 NodeName NameOf(const PodSpec& pod) {

@@ -46,10 +46,11 @@ struct BackingStatus {
   std::string reason = {};  // of the others: a clause
   // Of kDead: how the service took the node away (PodChange::lost); "": it did not.
   std::string lost = {};
-  bool stands = false;      // there is something besides the node
-  std::string word = {};    // its state, where that says more than a node could
-  std::string ended = {};   // the sentence of a drift, where it has come to its end
-  bool remembered = false;  // the record holds that state already
+  bool stands = false;         // there is something besides the node
+  std::string word = {};       // its state, where that says more than a node could
+  std::string initiator = {};  // of that state: the service's word, "SERVICE"; empty: not told
+  std::string ended = {};      // the sentence of a drift, where it has come to its end
+  bool remembered = false;     // the record holds that state already
   // The node that was asked for, lent by the survey; nullptr: not known.
   const Value* asked = nullptr;
 };
@@ -70,13 +71,20 @@ struct Endpoint {
 
 // A request from which a pod's node is to come.
 struct NodeRequest {
-  std::string state;     // the service's word: "WAITING_FOR_RESOURCES"
-  std::string since;     // when it was made (RFC 3339); empty: not known
+  std::string state;  // the service's word: "WAITING_FOR_RESOURCES"
+  // RFC 3339: of one that waits when it was made, of others when podctl found them so; empty: not
+  // known.
+  std::string since;
   std::string sentence;  // of it: "its queued resource research is WAITING_FOR_RESOURCES"
   bool waits = true;     // false: nothing will come of it
+  bool over = false;     // it has come to its end, and its node with it
 };
-// Its sentence, and since when: "…, since 2026-11-20T14:30:00Z".
+// Its sentence, and since when: "…, since 2026-11-20T14:30:00Z", "…, as was found at …".
 std::string RequestWords(const NodeRequest& request);
+
+// Why a pod that nothing is asked for has no node, as far as its record tells: a clause; empty: it
+// never had one, and none is sought. `spot`: the service might have taken it back.
+std::string WhyNoNode(const PodRecord& record, bool spot);
 
 class Backing {
  public:
@@ -135,10 +143,12 @@ class Backing {
   virtual std::unique_ptr<Task> Delete(const Address& address, bool forget,
                                        TaskContext& context) const = 0;
 
-  // What a pod without a node waits for; nullopt: there is no request, or no more, or what has its
-  // name is another state's. Asks the service.
+  // What a pod's node is to come from, or has come from. `node`: the pod's, as the service shows
+  // it; nullptr: it shows none. nullopt: there is no request, or no more, or what has its name is
+  // another state's. Asks the service.
   virtual Result<std::optional<NodeRequest>> AskRequest(Provider& /*provider*/,
                                                         const PodRecord& /*record*/,
+                                                        const Value* /*node*/,
                                                         const std::string& /*lineage*/,
                                                         std::stop_token /*stop*/) const {
     return std::optional<NodeRequest>();

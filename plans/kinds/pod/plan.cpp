@@ -274,16 +274,9 @@ class PodPlan final : public KindPlan {
 
   // Why there is no node, as the reason of the change that makes one, and whether it was lost.
   static void ExplainMissing(const PodSpec& pod, const PodRecord& record, Change* change) {
-    if (record.exists() && BackingOf(pod).TermsOf(pod).spot) {
-      PodOf(change).lost = "gone";
-      change->reason = "its node is gone: preempted, or deleted outside of podctl";
-    } else if (IsRecovering(record)) {
-      change->reason = "it was " + RecoveryStory(*record.recovery());
-    } else if (!record.capacity_since().empty()) {
-      change->reason = fmt::format("capacity for it is sought since {}", record.capacity_since());
-    } else if (record.exists()) {
-      change->reason = "its node is gone: deleted outside of podctl";
-    }
+    const bool spot = BackingOf(pod).TermsOf(pod).spot;
+    if (record.exists() && spot) PodOf(change).lost = "gone";
+    change->reason = WhyNoNode(record, spot);
   }
 
   void PlanWithNode(const PodSpec& pod, const PodRecord& record, const Value& node,

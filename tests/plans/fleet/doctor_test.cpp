@@ -178,6 +178,49 @@ TEST_F(DoctorQueue, ThatCameToNothingIsAskedForAnew) {
   EXPECT_THAT(report_.findings[0].to_do, HasSubstr("podctl apply"));
 }
 
+// When it came to its end the service does not tell; when podctl found it so may be known.
+TEST_F(DoctorQueue, OneThatWasSuspendedIsToldWithTheTimeAtWhichThatWasFound) {
+  record_.auxiliary[0].life = Present{};
+  Request("SUSPENDED");
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.findings.at(0).summary, "its queued resource lab is SUSPENDED");
+  report_ = {};
+  record_.goal = Recovering{"SUSPENDED", "2026-11-20T15:00:00Z"};
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.findings.at(0).summary,
+            "its queued resource lab is SUSPENDED, as was found at 2026-11-20T15:00:00Z");
+}
+
+// Else somebody is said to have had the node deleted.
+TEST_F(DoctorQueue, WhatItCameFromExplainsANodeThatGoes) {
+  record_.auxiliary[0].life = Present{};
+  record_.current.life = Present{};
+  Request("SUSPENDED");
+  for (const char* state : {"DELETING", "PREEMPTED"}) {
+    report_ = {};
+    Value node = Value::EmptyMap();
+    node.Set("state", state);
+    cloud_.PutNode({"p", "z", "research"}, node);
+    EXPECT_FALSE(Look());
+    EXPECT_EQ(report_.state, "SUSPENDED");
+    ASSERT_THAT(Codes(report_.findings), ElementsAre("node-lost"));
+    EXPECT_EQ(report_.findings[0].summary, "its queued resource lab is SUSPENDED");
+  }
+}
+
+// It never was, so it is not gone.
+TEST_F(DoctorNode, ForWhichCapacityIsSoughtIsPending) {
+  cloud_.RemoveNode({"p", "z", "research"});
+  record_.observed = Value();
+  record_.current.life = Absent{};
+  record_.current.uid.clear();
+  record_.goal = Seeking{"2026-11-20T14:30:00Z"};
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.state, "PENDING");
+  ASSERT_THAT(Codes(report_.findings), ElementsAre("node-waits"));
+  EXPECT_EQ(report_.findings[0].summary, "capacity for it is sought since 2026-11-20T14:30:00Z");
+}
+
 TEST_F(DoctorQueue, WithoutARequestIsPendingWhileItsCreationIsAndGoneAfterwards) {
   EXPECT_FALSE(Look());
   EXPECT_EQ(report_.state, "PENDING");

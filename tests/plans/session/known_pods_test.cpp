@@ -94,6 +94,36 @@ TEST_F(KnownPodsTest, ASpotPodThatWasTakenIsToldAtOnce) {
   EXPECT_TRUE(Known().Find("research")) << "nobody can tell, so it is tried";
 }
 
+// One story, whatever the node says by now, and whether the state has seen it.
+TEST_F(KnownPodsTest, OfAPodThatWasSuspendedItsQueuedResourceTells) {
+  const NodeName node{"p", "europe-west4-a", "research"};
+  Edit([](PodRecord& record) {
+    record.queued = QueuedRecord{"lab", Value::EmptyMap(), 1, "ACTIVE"};
+    record.queued->terms.Set("spot", true);
+    record.auxiliary = {{"lab", "", Present{}}};
+  });
+  const QueuedName lab{"p", "europe-west4-a", "lab"};
+  cloud.queue.Put(lab, "SUSPENDED");
+  const std::string message =
+      "pod `research` has no workers: its queued resource lab is SUSPENDED";
+  for (const char* state : {"DELETING", "PREEMPTED"}) {
+    cloud.EditNode(node, [&](Value& value) { value.Set("state", state); });
+    EXPECT_EQ(Known().Find("research").error().message, message) << state;
+  }
+  cloud.RemoveNode(node);
+  EXPECT_EQ(Known().Find("research").error().message, message);
+  EXPECT_THAT(Advice(ssh::Outcome::kUnreachable),
+              HasSubstr("its queued resource lab is SUSPENDED. `podctl apply --target "
+                        "pod.research` asks for it anew."));
+  Edit([](PodRecord& record) {
+    record.observed = Value();
+    record.goal = Recovering{"SUSPENDED", "2026-11-20T15:00:00Z"};
+  });
+  EXPECT_EQ(Known().Find("research").error().message,
+            "pod `research` has no workers: its queued resource lab is SUSPENDED, as was found at "
+            "2026-11-20T15:00:00Z");
+}
+
 TEST_F(KnownPodsTest, ThatAPodWasTakenExplainsItsSilence) {
   EXPECT_EQ(Advice(ssh::Outcome::kUnreachable), "");
   cloud.EditNode({"p", "europe-west4-a", "research"},

@@ -28,6 +28,10 @@ bool IsOver(QueuedPhase phase) {
   return phase == QueuedPhase::kOver || phase == QueuedPhase::kGoing;
 }
 
+std::string ActiveWithoutNode(const std::string& id) {
+  return fmt::format("its queued resource {} is ACTIVE, but its node is gone", id);
+}
+
 // `usual`: its id where the spec gives none.
 QueuedRecord RecordOf(const PodSpec& pod, const std::string& usual) {
   const std::string& id = pod.queued->id;
@@ -106,7 +110,10 @@ BackingStatus QueuedBacking::Judge(const PodRecord& record, const Value* node,
   const QueuedPhase phase = gcp::PhaseOf(state);
   BackingStatus backing_status;
   backing_status.stands = true;
-  if (phase != QueuedPhase::kActive) backing_status.word = state;
+  if (phase != QueuedPhase::kActive) {
+    backing_status.word = state;
+    backing_status.initiator = (*queued)["state"]["stateInitiator"].AsString();
+  }
   backing_status.remembered = record.queued->state == state;
   const Value::List& specs = (*queued)["tpu"]["nodeSpec"].AsList();
   if (!specs.empty()) backing_status.asked = &specs.front()["node"];
@@ -122,8 +129,7 @@ BackingStatus QueuedBacking::Judge(const PodRecord& record, const Value* node,
     if (suspended && !by_user) backing_status.lost = "SUSPENDED";
   } else if (node == nullptr && phase == QueuedPhase::kActive && !record.pending()) {
     backing_status.kind = BackingStatus::Kind::kDead;
-    backing_status.reason =
-        fmt::format("its queued resource {} is ACTIVE, but its node is gone", id);
+    backing_status.reason = ActiveWithoutNode(id);
     if (AsksForSpot(record.queued->terms)) backing_status.lost = "gone";
   } else if (node == nullptr) {
     backing_status.kind = BackingStatus::Kind::kWaits;
@@ -187,6 +193,7 @@ bool QueuedBacking::MayBeTaken(const PodRecord& record) const {
 
 Result<std::optional<NodeRequest>> QueuedBacking::AskRequest(Provider& provider,
                                                              const PodRecord& record,
+                                                             const Value* node,
                                                              const std::string& lineage,
                                                              std::stop_token stop) const {
   QueuedResources* queue = provider.InVersion(record.api_version).queued();
@@ -194,17 +201,23 @@ Result<std::optional<NodeRequest>> QueuedBacking::AskRequest(Provider& provider,
   const auto found = queue->Get(QueuedNameOf(record), std::move(stop));
   if (!found && found.error().code == ErrorCode::kNotFound) return std::optional<NodeRequest>();
   if (!found) return found.error();
-  if (IsRequestOfAnotherState(*found, record, nullptr, lineage)) {
-    return std::optional<NodeRequest>();
-  }
+  if (IsRequestOfAnotherState(*found, record, node, lineage)) return std::optional<NodeRequest>();
   NodeRequest request;
   request.state = gcp::QueuedState(*found);
-  request.since = (*found)["createTime"].AsString();
-  if (request.since.empty() && record.pending()) request.since = record.pending()->begun_at;
-  request.sentence =
-      fmt::format("its queued resource {} {}", record.queued->id, gcp::QueuedSentence(*found));
   const auto phase = gcp::PhaseOf(request.state);
-  request.waits = phase == gcp::QueuedPhase::kQueued || phase == gcp::QueuedPhase::kProvisioning;
+  request.over = IsOver(phase);
+  request.waits = !request.over && phase != QueuedPhase::kActive;
+  request.sentence = phase == QueuedPhase::kActive && node == nullptr
+                         ? ActiveWithoutNode(record.queued->id)
+                         : fmt::format("its queued resource {} {}", record.queued->id,
+                                       gcp::QueuedSentence(*found));
+  // The service does not tell when it came to its end.
+  if (request.waits) {
+    request.since = (*found)["createTime"].AsString();
+    if (request.since.empty() && record.pending()) request.since = record.pending()->begun_at;
+  } else if (IsRecovering(record)) {
+    request.since = record.recovery()->since;
+  }
   return std::optional<NodeRequest>(std::move(request));
 }
 

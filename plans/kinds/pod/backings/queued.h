@@ -38,7 +38,7 @@ class QueuedBacking final : public NodeBacking {
   bool HasMoreThanNode(const PodRecord& record) const override;
 
   Result<std::optional<NodeRequest>> AskRequest(Provider& provider, const PodRecord& record,
-                                                const std::string& lineage,
+                                                const Value* node, const std::string& lineage,
                                                 std::stop_token stop) const override;
 
   std::unique_ptr<Task> Create(const PodSpec& pod, CreateKind kind,
