@@ -225,26 +225,62 @@ Value StateDocument(const State& state) {
   return document;
 }
 
+namespace {
+
+StatusRow StatusRowOf(const std::string& pod, const PodRecord& record, const Object& object) {
+  return {pod, "GONE", "-", "-", record.project, record.zone, object.locator, "-", {}};
+}
+
+void TakeNode(const Value& node, StatusRow* row) {
+  const auto word = [&](const char* fact, const char* none) {
+    const std::string& text = node[fact].AsString();
+    return text.empty() ? none : text;
+  };
+  row->state = word("state", "STATE_UNSPECIFIED");
+  row->health = word("health", "-");
+  row->type = node["acceleratorType"].AsString();
+}
+
+// Those that a replacement left behind; what has the name of one by now may be somebody else's.
+void AddDeposed(const State& settled, const PodSurvey& survey, const Address& address,
+                const PodRecord& record, std::vector<StatusRow>* rows) {
+  for (const Object& deposed : record.deposed) {
+    StatusRow row = StatusRowOf(address.name, record, deposed);
+    row.deposed = true;
+    const NodeName name = NameOf(record, deposed);
+    const Value* node = survey.Find(name);
+    if (node != nullptr && WhoseNode(*node, settled, address, name, deposed).empty()) {
+      TakeNode(*node, &row);
+      row.workers = std::to_string(WorkerCount(*node));
+    }
+    rows->push_back(std::move(row));
+  }
+}
+
+Address AddressOf(const StatusRow& row) {
+  Address address = PodAddress(row.pod);
+  if (row.deposed) address.deposed = row.node_id;
+  return address;
+}
+
+}  // namespace
+
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation) {
   std::vector<StatusRow> rows;
+  const PodSurvey& survey = PodsIn(observation);
   for (const auto& [address, record] : Pods(settled)) {
     const std::string& pod = address.name;
-    StatusRow row{pod, "GONE", "-", "-", record.project, record.zone, record.current.locator,
-                  "-", {}};
-    const PodSurvey& survey = PodsIn(observation);
+    StatusRow row = StatusRowOf(pod, record, record.current);
     const Value* node = NodeOf(survey, settled, address, record);
     const BackingStatus backing_status =
         BackingOf(record).Judge(record, node, survey, settled.lineage);
-    // Of a node that was taken back its own state tells more than that of what it came from.
-    const bool taken = node != nullptr && IsTerminalState(NodeState(*node));
-    if (!backing_status.word.empty() && !taken) {
+    if (!backing_status.word.empty()) {
       row.state = backing_status.word;
+      row.initiator = backing_status.initiator;
       if (backing_status.asked != nullptr)
         row.type = (*backing_status.asked)["acceleratorType"].AsString();
     } else if (node != nullptr) {
-      row.state = NodeState(*node);
-      row.health = NodeHealth(*node).empty() ? "-" : NodeHealth(*node);
-      row.type = (*node)["acceleratorType"].AsString();
+      TakeNode(*node, &row);
       const auto workers = AccessToWorkers(pod, record);
       row.workers = std::to_string(workers.size());
       for (const WorkerAccess& worker : workers) row.addresses.push_back(worker.host);
@@ -252,6 +288,7 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
       row.state = "PENDING";
     }
     rows.push_back(std::move(row));
+    AddDeposed(settled, survey, address, record, &rows);
   }
   return rows;
 }
@@ -269,28 +306,38 @@ void AddNotMade(const std::vector<PodSpec>& pods, std::vector<StatusRow>* rows) 
                      "-",
                      {}});
   }
-  std::sort(rows->begin(), rows->end(),
-            [](const StatusRow& a, const StatusRow& b) { return a.pod < b.pod; });
+  std::stable_sort(rows->begin(), rows->end(),
+                   [](const StatusRow& a, const StatusRow& b) { return a.pod < b.pod; });
 }
 
 namespace {
 
 constexpr std::ptrdiff_t kProjectColumn = 4;
+constexpr std::ptrdiff_t kNodeColumn = 6;
 
 // With at most so many addresses of a pod.
 std::vector<TableRow> StatusCells(const std::vector<StatusRow>& rows, std::size_t most) {
   std::vector<TableRow> table = {
-      {"POD", "STATE", "HEALTH", "TYPE", "PROJECT", "ZONE", "WORKERS", "ADDRESSES"}};
+      {"POD", "STATE", "HEALTH", "TYPE", "PROJECT", "ZONE", "NODE", "WORKERS", "ADDRESSES"}};
   for (const StatusRow& row : rows) {
     std::vector<std::string> shown = row.addresses;
     if (shown.size() > most) {
       shown.resize(most);
       shown.push_back(fmt::format("… {} more", row.addresses.size() - most));
     }
-    table.push_back({row.pod, row.state, row.health, row.type, row.project, row.zone, row.workers,
+    const std::string pod =
+        row.deposed ? fmt::format("{} (deposed {})", row.pod, row.node_id) : row.pod;
+    table.push_back({pod, gcp::QueuedStateWords(row.state, row.initiator), row.health, row.type,
+                     row.project, row.zone, row.node_id, row.workers,
                      shown.empty() ? "-" : Join(shown, ", ")});
     // A row is a line, whatever the service sends.
     for (std::string& cell : table.back()) cell = VisibleControls(cell);
+  }
+  // Most nodes have the name of their pod.
+  const bool named = std::any_of(rows.begin(), rows.end(),
+                                 [](const StatusRow& row) { return row.node_id != row.pod; });
+  if (!named) {
+    for (TableRow& row : table) row.erase(row.begin() + kNodeColumn);
   }
   return table;
 }
@@ -401,8 +448,10 @@ Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled,
   const auto known = [](const std::string& text) { return text == "-" ? Value() : Value(text); };
   Value document = Value::Map{{"pods", ListOf(rows, [&](const StatusRow& row) {
                                  return Value::Map{{"pod", row.pod},
-                                                   {"address", PodAddress(row.pod).Text()},
+                                                   {"address", AddressOf(row).Text()},
+                                                   {"deposed", row.deposed},
                                                    {"state", row.state},
+                                                   {"stateInitiator", OrNull(row.initiator)},
                                                    {"health", known(row.health)},
                                                    {"acceleratorType", known(row.type)},
                                                    {"project", row.project},

@@ -21,6 +21,7 @@ std::vector<std::string> TextsOf(const std::vector<Address>& addresses);
 // of `terraform show -json`. Holds no sensitive value (the state has none).
 Value StateDocument(const State& state);
 
+// As the service writes it: the table makes control characters visible, a document escapes them.
 struct StatusRow {
   std::string pod;  // without "pod."
   std::string state;
@@ -28,9 +29,11 @@ struct StatusRow {
   std::string type;
   std::string project;
   std::string zone;
-  std::string node_id;  // in the document only
+  std::string node_id;  // in the table only where one is not that of its pod's name
   std::string workers;
   std::vector<std::string> addresses;  // of each worker; empty: it has none yet
+  bool deposed = false;                // a node that was replaced, and is still to be deleted
+  std::string initiator = {};          // of a queued resource's state: "SERVICE"; empty: not told
 };
 // A table for each other kind of which the state has something; "": of none.
 std::string OtherTables(const State& settled, const Observation& observation, bool color);

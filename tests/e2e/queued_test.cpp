@@ -140,6 +140,22 @@ TEST_F(QueuedTest, APreemptedPodComesBackFromANewRequest) {
   EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
 }
 
+TEST_F(QueuedTest, OfASuspendedPodEveryCommandTellsTheSame) {
+  Begin("0.3s");
+  Capacity(1);
+  box_.Apply();
+  EXPECT_EQ(box_.Http("POST", "/emulator/queuedResources/research:suspend").status, 200);
+  ASSERT_TRUE(Eventually([&] { return RequestState() == "SUSPENDED"; }));
+  const std::string words = "its queued resource research is SUSPENDED by the service";
+  EXPECT_THAT(box_.Run({"plan"}).out, HasSubstr(words));
+  const RunResult doctor = box_.Run({"doctor", "research"});
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("research: node SUSPENDED\n"), HasSubstr(words + "\n")))
+      << doctor;
+  EXPECT_THAT(box_.Run({"status"}).out, HasSubstr("SUSPENDED by the service"));
+  const RunResult exec = box_.Run({"exec", "research", "--", "true"});
+  EXPECT_THAT(exec.err, HasSubstr("pod `research` has no workers: " + words)) << exec;
+}
+
 TEST_F(QueuedTest, AMultisliceOfTheAlphaVersionLivesAsLongAsItAskedFor) {
   box_.StartEmulator("none", "0.1s");
   box_.WriteSpec(

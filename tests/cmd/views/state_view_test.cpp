@@ -109,8 +109,8 @@ TEST(StateView, StatusTable) {
   EXPECT_TRUE(gone["acceleratorType"].is_null());
 }
 
-// What became of the node comes before what its queued resource is doing about that.
-TEST(StateView, ANodeThatWasTakenIsCalledThatWhileItsQueuedResourceGoes) {
+// As a plan has it: what its queued resource is doing, and who began that, explains the node.
+TEST(StateView, TheStateOfAQueuedResourceComesBeforeThatOfItsNode) {
   State state;
   Observation observation;
   PodRecord record;
@@ -120,16 +120,49 @@ TEST(StateView, ANodeThatWasTakenIsCalledThatWhileItsQueuedResourceGoes) {
   record.current.life = Present{};
   record.queued = QueuedRecord{"a", Value::EmptyMap(), 1, "ACTIVE"};
   Pods(state)[Addr("pod.a")] = record;
-  Value queued;
+  Value& queued = PodsIn(&observation).auxiliary[QueuedNameOf(record).Resource()];
   queued.SetPath("state.state", "SUSPENDING");
-  PodsIn(&observation).auxiliary[QueuedNameOf(record).Resource()] = queued;
+  queued.SetPath("state.stateInitiator", "SERVICE");
   Value& node = PodsIn(&observation).nodes[NameOf(record)];
-  const auto shown = [&](const char* node_state) {
+  for (const char* node_state : {"PREEMPTED", "DELETING", "READY"}) {
     node.Set("state", node_state);
-    return StatusRows(state, observation).front().state;
-  };
-  EXPECT_EQ(shown("PREEMPTED"), "PREEMPTED");
-  EXPECT_EQ(shown("READY"), "SUSPENDING");
+    const auto rows = StatusRows(state, observation);
+    EXPECT_THAT(StatusTable(rows, false), HasSubstr("a    SUSPENDING by the service  "));
+    const Value document = StatusDocument(rows, state, observation)["pods"].AsList()[0];
+    EXPECT_EQ(document["state"], Value("SUSPENDING")) << "a word of the service's";
+    EXPECT_EQ(document["stateInitiator"], Value("SERVICE"));
+  }
+}
+
+// What a replacement left behind costs money until it is deleted.
+TEST(StateView, ADeposedNodeIsShownAndNodesThatAreNotCalledAsTheirPods) {
+  State state;
+  Observation observation;
+  PodRecord record;
+  record.project = "p";
+  record.zone = "z";
+  record.current.locator = "cbd-2";
+  record.current.life = Present{};
+  record.deposed = {{"cbd", "4711", Present{}}, {"cbd-1", "4712", Present{}}};
+  Pods(state)[Addr("pod.cbd")] = record;
+  PodSurvey& survey = PodsIn(&observation);
+  survey.nodes[NameOf(record)].Set("state", "READY");
+  Value& old = survey.nodes[NameOf(record, record.deposed[0])];
+  old.Set("state", "READY");
+  old.Set("id", "4711");
+  old.Set("acceleratorType", "v3-8");
+  const auto rows = StatusRows(state, observation);
+  EXPECT_EQ(StatusTable(rows, false),
+            "POD                  STATE  HEALTH  TYPE  PROJECT  ZONE  NODE   WORKERS  ADDRESSES\n"
+            "cbd                  READY  -             p        z     cbd-2  0        -\n"
+            "cbd (deposed cbd)    READY  -       v3-8  p        z     cbd    0        -\n"
+            "cbd (deposed cbd-1)  GONE   -       -     p        z     cbd-1  -        -\n");
+  const auto pods = StatusDocument(rows, state, observation)["pods"].AsList();
+  ASSERT_EQ(pods.size(), 3U);
+  EXPECT_EQ(pods[0]["deposed"], Value(false));
+  EXPECT_EQ(pods[1]["address"], Value("pod.cbd (deposed cbd)"));
+  EXPECT_EQ(pods[1]["deposed"], Value(true));
+  EXPECT_EQ(pods[1]["nodeId"], Value("cbd"));
 }
 
 TEST(StateView, PodsThatAreNotMadeStandAmongTheOthers) {
@@ -192,6 +225,26 @@ TEST(StateView, ARowIsALineWhateverTheServiceSends) {
   node.Set("healthDescription", "well\nforged");
   EXPECT_EQ(NodeState(node) + NodeHealth(node) + NodeHealthDescription(node),
             "READY\\x0aforgedHEALTHY\\x0aforgedwell\\x0aforged");
+}
+
+// JSON has its own way to write them.
+TEST(StateView, TheDocumentHasTheServicesWordsAsTheyAre) {
+  State state;
+  Observation observation;
+  PodRecord record;
+  record.project = "p";
+  record.zone = "z";
+  record.current.locator = "a";
+  record.current.life = Present{};
+  Pods(state)[Addr("pod.a")] = record;
+  Value& node = PodsIn(&observation).nodes[NameOf(record)];
+  node.Set("state", "READY\x1b]0;");
+  node.Set("health", "WELL\x1b");
+  const auto rows = StatusRows(state, observation);
+  const Value document = StatusDocument(rows, state, observation)["pods"].AsList()[0];
+  EXPECT_EQ(document["state"], Value("READY\x1b]0;"));
+  EXPECT_EQ(document["health"], Value("WELL\x1b"));
+  EXPECT_THAT(StatusTable(rows, false), HasSubstr("READY\\x1b]0;  WELL\\x1b"));
 }
 
 TEST(StateView, HistoryListsThePresentGenerationFirst) {
