@@ -175,6 +175,23 @@ std::string WhoTakesFlags(const Change& change, const PodChange& pod) {
   return "no tpu-runtime on this image: what podctl starts takes these variables";
 }
 
+// Of a pod that keeps its node: one would expect that to be run now.
+std::string WhenScriptRuns(const Change& change) {
+  const bool script =
+      change.verb == Verb::kUpdate &&
+      std::any_of(change.attributes.begin(), change.attributes.end(),
+                  [](const AttributeChange& attribute) {
+                    return attribute.path == "metadata.startup-script" && attribute.after;
+                  });
+  return script ? "startup-script runs at the next boot of each worker, not now" : "";
+}
+
+std::string NotesOf(const Change& change, const PodChange& pod) {
+  const std::string flags = WhoTakesFlags(change, pod);
+  const std::string script = WhenScriptRuns(change);
+  return flags + (flags.empty() || script.empty() ? "" : "; ") + script;
+}
+
 }  // namespace
 
 ChangeWords WordsOfPod(const Change& change) {
@@ -187,7 +204,7 @@ ChangeWords WordsOfPod(const Change& change) {
   if (change.verb == Verb::kUpdate) SayPower(pod, &words);
   // Nothing is sent: it is gone already.
   if (change.verb == Verb::kForget) words.While("Forgetting", "Still forgetting", "Forgotten");
-  words.note = WhoTakesFlags(change, pod);
+  words.note = NotesOf(change, pod);
   return words;
 }
 
