@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -186,9 +187,13 @@ class ProgressView final : public EventSink {
                         : fmt::format("{}: skipped, because {} failed", change.address, cause));
   }
 
-  void OnStepLine(const Change&, int, const std::string& label, std::string_view line) override {
+  void OnStepLine(const Change& change, int worker, const std::string& label,
+                  std::string_view line) override {
     const std::string text = VisibleLine(line);
-    Print(fmt::format("{} {}", paint_(Ink::kCyan, label + " |"), text));
+    const auto it = running_.find(change.address);
+    const std::size_t workers = it == running_.end() ? 0 : it->second.progress.workers;
+    const std::string padded = labels_.Padded(change.address, worker, label, workers);
+    Print(fmt::format("{} {}", paint_(Ink::kCyan, padded + " |"), text));
   }
 
   void OnInterrupt() override {
@@ -249,6 +254,7 @@ class ProgressView final : public EventSink {
   Clock& clock_;
   Paint paint_;
   std::map<Address, Running> running_;
+  LabelColumn labels_;
   LiveBlock block_;
   Clock::SteadyTime drawn_at_{};
 };
@@ -285,6 +291,20 @@ ProgressWords WordsFor(const Change& change) {
       break;
   }
   return {"Running", "Still running", "Step complete"};
+}
+
+std::string LabelColumn::Padded(const Address& step, int worker, const std::string& label,
+                                std::size_t workers) {
+  const std::string number = fmt::format("/{}", worker);
+  std::size_t& width = widths_[step];
+  width = std::max(width, label.size());
+  // Of a multislice the label has the number within the slice.
+  const bool plain = label.ends_with(number) && label.find('[') == std::string::npos;
+  if (plain && workers > 0) {
+    const std::size_t last = fmt::formatted_size("/{}", workers - 1);
+    width = std::max(width, label.size() - number.size() + last);
+  }
+  return fmt::format("{:<{}}", label, width);
 }
 
 std::unique_ptr<EventSink> MakeProgressView(Streams& streams, Clock& clock) {

@@ -1,6 +1,7 @@
 // How an apply or a destroy ended, for people.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -37,6 +38,17 @@ ProgressWords WordsFor(const Change& change);
 // "workers 2/4 ok, 1 failed, 1 retrying: connection refused"; of a pod what is waited for. May be
 // empty.
 std::string ProgressText(const Progress& progress);
+
+// The labels of workers before what they print, each as wide as the widest of its step.
+class LabelColumn {
+ public:
+  // `workers`: on how many the step runs; 0: not known.
+  std::string Padded(const Address& step, int worker, const std::string& label,
+                     std::size_t workers);
+
+ private:
+  std::map<Address, std::size_t> widths_;
+};
 
 // Writes to `streams.err`. With a terminal there it keeps a block of live lines at the bottom.
 std::unique_ptr<EventSink> MakeProgressView(Streams& streams, Clock& clock);

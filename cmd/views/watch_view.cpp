@@ -58,6 +58,7 @@ void WatchView::OnProgress(const Change& change, Elapsed elapsed, const Progress
   if (it == running_.end()) return;
   Running& running = it->second;
   running.status = ProgressText(progress);
+  running.workers = progress.workers;
   if (live()) return Draw();
   if (elapsed < running.next_line) return;
   running.next_line = elapsed * 2;
@@ -85,8 +86,12 @@ void WatchView::OnSkip(const Change& change, const Address& cause) {
   SayNews(text, text);
 }
 
-void WatchView::OnStepLine(const Change&, int, const std::string& label, std::string_view line) {
-  Say(fmt::format("{} | {}", label, VisibleLine(line)));
+void WatchView::OnStepLine(const Change& change, int worker, const std::string& label,
+                           std::string_view line) {
+  const auto it = running_.find(change.address);
+  const std::size_t workers = it == running_.end() ? 0 : it->second.workers;
+  Say(fmt::format("{} | {}", labels_.Padded(change.address, worker, label, workers),
+                  VisibleLine(line)));
 }
 
 void WatchView::OnNote(const Address& address, const std::string& text) {

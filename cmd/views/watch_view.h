@@ -12,6 +12,7 @@
 
 #include "cmd/output_filter.h"
 #include "cmd/reporter.h"
+#include "cmd/views/apply_view.h"
 #include "cmd/views/live_block.h"
 #include "plans/engine/executor.h"
 #include "providers/os/clock.h"
@@ -45,6 +46,7 @@ class WatchView final : public WatchAccount {
     Clock::SteadyTime since;
     std::string status;
     std::chrono::milliseconds next_line;  // elapsed, when a log is told again
+    std::size_t workers = 0;              // as Progress has them
   };
 
   // Of an address: not again what an earlier round said of it.
@@ -55,6 +57,7 @@ class WatchView final : public WatchAccount {
   Streams& streams_;
   Clock& clock_;
   LiveBlock block_;
+  LabelColumn labels_;
   std::map<Address, Running> running_;  // by address
   std::set<std::string> said_;
   Clock::SteadyTime drawn_at_{};

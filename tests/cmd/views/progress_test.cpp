@@ -353,5 +353,19 @@ TEST_F(ProgressTest, WhatAStepHasWrittenThatWasLeftIsShownInTheEnd) {
   EXPECT_THAT(err_.str(), HasSubstr("research/1 | installing\n"));
 }
 
+TEST(LabelColumn, LinesOfAStepStandBelowEachOther) {
+  LabelColumn labels;
+  const Address step = Addr("bootstrap.big.x");
+  EXPECT_EQ(labels.Padded(step, 7, "big/7", 64), "big/7 ");
+  EXPECT_EQ(labels.Padded(step, 63, "big/63", 64), "big/63");
+  EXPECT_EQ(labels.Padded(Addr("bootstrap.small.x"), 3, "small/3", 4), "small/3");
+  // How many there are may not be known yet, or say nothing of the numbers.
+  const Address some = Addr("bootstrap.some.x");
+  EXPECT_EQ(labels.Padded(some, 0, "some/0", 2), "some/0");
+  EXPECT_EQ(labels.Padded(some, 63, "some/63", 2), "some/63");
+  EXPECT_EQ(labels.Padded(some, 0, "some/0", 2), "some/0 ");
+  EXPECT_EQ(labels.Padded(Addr("bootstrap.slices.x"), 3, "slices[0]/3", 64), "slices[0]/3");
+}
+
 }  // namespace
 }  // namespace podctl
