@@ -76,8 +76,10 @@ bool HoldsControls(std::string_view text) {
 
 std::string Visible(const Character& character) {
   const auto code = static_cast<unsigned>(character.code);
-  return code <= kMostC0 || !character.valid ? fmt::format("\\x{:02x}", code)
-                                             : fmt::format("\\u{:04x}", code);
+  if (code <= kMostC0 || !character.valid) return fmt::format("\\x{:02x}", code);
+  if (code <= 0xFFFF) return fmt::format("\\u{:04x}", code);
+  const unsigned beyond = code - 0x10000;
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (beyond >> 10U), 0xDC00 + (beyond & 0x3FFU));
 }
 
 std::string VisibleLine(std::string_view line) {

@@ -32,8 +32,9 @@ bool IsHidden(char32_t code);
 // Also where bytes are no UTF-8 but would be C1 controls to a terminal that does not know it.
 bool HoldsControls(std::string_view text);
 
-// "\x1b" for C0, and for bytes that are no UTF-8; else "\u009b", which means the same within a
-// JSON string, where C0 and broken UTF-8 cannot stand as they are.
+// "\x1b" for C0, and for bytes that are no UTF-8; else "\u009b", and two of these where four digits
+// are too few, which means the same within a JSON string, where C0 and broken UTF-8 cannot stand as
+// they are.
 std::string Visible(const Character& character);
 
 // A line of output without its newline, as it is shown: the CR of CR LF is left out, everything

@@ -201,7 +201,7 @@ std::string VisibleControls(std::string_view text) {
     at += run;
     if (at == text.size()) break;
     const Character character = CharacterAt(text, at);
-    if (!character.valid || IsControl(character.code)) {
+    if (!character.valid || IsControl(character.code) || IsHidden(character.code)) {
       visible += Visible(character);
     } else {
       visible += text.substr(at, character.size);

@@ -90,6 +90,13 @@ TEST(VisibleControls, CannotDriveATerminal) {
   EXPECT_EQ(VisibleControls("\xc2\xa0\xc2"), "\xc2\xa0\\xc2");  // no more than what is broken
 }
 
+// What takes no room can make two names look alike, or spell a sentence that nobody sees.
+TEST(VisibleControls, HidesNothing) {
+  EXPECT_EQ(VisibleControls("a\u200bb\u00adc\ufeffd\u2060"), "a\\u200bb\\u00adc\\ufeffd\\u2060");
+  EXPECT_EQ(VisibleControls("\U000e0041"), "\\udb40\\udc41") << "as JSON has it";
+  EXPECT_EQ(VisibleControls("\u200d \U0001f600"), "\u200d \U0001f600") << "people write these";
+}
+
 TEST(ForeignText, LinesAndNamesOfOthers) {
   EXPECT_EQ(VisibleControls("a\xe2\x80\xae"
                             "b \xe2\x81\xa6 \xd8\x9c \xe2\x80\xa8 \x9b \xff"),
