@@ -166,12 +166,21 @@ std::string WithLastWords(std::string sentence, const Recorder::Ending& ending) 
   return sentence;
 }
 
+// The same with the first words: systemctl tells the failure first, then where to read about it.
+std::string WithFirstWords(const std::string& sentence, const Recorder::Ending& ending) {
+  for (const std::string& line : ending.lines) {
+    const std::string_view words = TrimBlanks(line);
+    if (!words.empty()) return sentence + ": " + VisibleControls(words.substr(0, 300));
+  }
+  return sentence;
+}
+
 std::string RestartMessage(int code, const Recorder::Ending& ending) {
   switch (code) {
     case kRestartNoSystemd:
       return WithLastWords("systemd does not answer on this worker", ending);
     case kRestartRefused:
-      return WithLastWords("tpu-runtime could not be restarted", ending);
+      return WithFirstWords("tpu-runtime could not be restarted", ending);
     case kRestartNotActive:
       return WithLastWords("tpu-runtime was restarted but did not stay active", ending);
     default:
@@ -218,6 +227,13 @@ std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
   }
   if (ending.unpacking_failed) return WithLastWords("the files could not be unpacked", ending);
   return WithLastWords(fmt::format("the script ended with exit code {}", result.exit_code), ending);
+}
+
+// What systemctl said of a refusal is two lines, which were shown just now, and the message has the
+// one that tells.
+bool IsTold(const Step& step, const ssh::WorkerResult& result) {
+  return step.kind == Step::Kind::kRestartRuntime && result.outcome == ssh::Outcome::kExited &&
+         (result.exit_code == kRestartRefused || result.exit_code == kRestartNoSystemd);
 }
 
 // What speaks against the worker, or "".
@@ -317,7 +333,9 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
       if (results[i].cause) {
         outcome.shared = FailureMessage(step, results[i], ending, SharedWords(results[i].cause));
       }
-      if (!probes) outcome.last_lines.assign(ending.lines.begin(), ending.lines.end());
+      if (!probes && !IsTold(step, results[i])) {
+        outcome.last_lines.assign(ending.lines.begin(), ending.lines.end());
+      }
     } else if (probes) {
       outcome.message = ProbeMessage(ending);
       outcome.ok = outcome.message.empty();

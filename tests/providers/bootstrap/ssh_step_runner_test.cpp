@@ -457,6 +457,16 @@ TEST_F(RestartTest, ShowsTheWordsOfARefusedRestart) {
   EXPECT_EQ(outcome.message, "tpu-runtime could not be restarted: sudo: a password is required");
 }
 
+TEST_F(RestartTest, OfAFailedRestartTheFirstWordsTell) {
+  Program("sudo",
+          "echo 'Job for tpu-runtime.service failed.' >&2\n"
+          "echo 'See \"systemctl status tpu-runtime.service\" for details.' >&2; exit 1\n");
+  const StepOutcome outcome = Restarted();
+  EXPECT_EQ(outcome.message,
+            "tpu-runtime could not be restarted: Job for tpu-runtime.service failed.");
+  EXPECT_TRUE(outcome.last_lines.empty()) << "they were shown already";
+}
+
 TEST_F(RestartTest, SaysThatSystemdDoesNotAnswer) {
   Program("systemctl", "echo 'System has not been booted with systemd'; exit 1\n");
   const StepOutcome outcome = Restarted();
