@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cmd/interrupt.h"
+#include "cmd/views/counted_workers.h"
 #include "cmd/views/live_block.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
@@ -176,7 +177,7 @@ std::string ExecProgress::FailedLine() const {
   std::vector<std::pair<std::size_t, std::string>> texts;
   for (const auto& [cause, workers] : causes_) {
     texts.emplace_back(workers.size(),
-                       fmt::format("{}: {}", Clipped(cause), FormatWorkers(workers, per_slice_)));
+                       fmt::format("{}: {}", CountedWorkers(workers, per_slice_), Clipped(cause)));
   }
   std::stable_sort(texts.begin(), texts.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -263,12 +264,11 @@ std::vector<int> WorkersOf(const std::vector<CauseGroup>& groups) {
   return workers;
 }
 
-// "14 workers: connection refused: 3-7,90".
+// "  14 workers (3-7,90): connection refused".
 void AppendGroups(const std::vector<CauseGroup>& groups, int per_slice, std::string* text) {
   for (const CauseGroup& group : groups) {
-    *text += fmt::format("  {}: {}: {}\n", Plural(group.workers.size(), "worker"),
-                         group.shown.empty() ? group.cause : group.shown,
-                         FormatWorkers(group.workers, per_slice));
+    *text += fmt::format("  {}: {}\n", CountedWorkers(group.workers, per_slice),
+                         group.shown.empty() ? group.cause : group.shown);
     for (const std::string& detail : group.details) *text += fmt::format("      {}\n", detail);
     if (!group.details.empty() && group.details.size() < group.workers.size()) {
       *text += fmt::format("      … and {} more\n", group.workers.size() - group.details.size());

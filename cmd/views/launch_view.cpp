@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cmd/interrupt.h"
+#include "cmd/views/counted_workers.h"
 #include "cmd/views/documents.h"
 #include "cmd/views/exec_progress.h"
 #include "cmd/views/table.h"
@@ -229,18 +230,18 @@ std::string EndedLines(const AttemptResult& result, int per_slice) {
     (each.ended ? ended : asked).push_back(result.outcome.jobs[i].worker.index);
   }
   const std::string why = result.first && !result.outcome.interrupted ? " because of it" : "";
-  const auto were = [](const std::vector<int>& workers) {
-    return workers.size() == 1 ? "1 worker was" : fmt::format("{} workers were", workers.size());
+  const auto were = [&](const std::vector<int>& workers) {
+    return CountedWorkers(workers, per_slice) + (workers.size() == 1 ? " was" : " were");
   };
   std::string text;
   if (!ended.empty()) {
-    text += fmt::format("{} ended{}: {}\n", were(ended), why, FormatWorkers(ended, per_slice));
+    text += fmt::format("{} ended{}\n", were(ended), why);
   }
   if (!asked.empty()) {
     const bool follows = result.kill_in && result.kill_in->count() > 0;
-    text += fmt::format(
-        "{} asked to end{}; still at it: {}{}\n", were(asked), why, FormatWorkers(asked, per_slice),
-        follows ? fmt::format(" (KILL in {})", FormatDuration(*result.kill_in)) : "");
+    text +=
+        fmt::format("{} asked to end{}, still at it{}\n", were(asked), why,
+                    follows ? fmt::format(" (KILL in {})", FormatDuration(*result.kill_in)) : "");
   }
   return text;
 }
@@ -264,8 +265,7 @@ std::string WellLine(const AttemptResult& result, int per_slice) {
     if (each.ok()) well.push_back(result.outcome.jobs[i].worker.index);
   }
   if (!result.started || well.empty() || well.size() == result.outcome.results.size()) return {};
-  return fmt::format("{} ended well: {}\n", Plural(well.size(), "worker"),
-                     FormatWorkers(well, per_slice));
+  return fmt::format("{} ended well\n", CountedWorkers(well, per_slice));
 }
 
 std::string FirstLine(const AttemptResult& result) {
@@ -320,9 +320,8 @@ std::string RunSummary(const AttemptResult& result) {
   if (result.first) text += FirstLine(result);
   const WorkerGroups later = LaterFailures(result);
   for (const auto& group : later.groups()) {
-    text += fmt::format("{} {}: {}: {}\n", Plural(group.workers.size(), "worker"),
-                        result.first ? "failed too" : "ended", group.what,
-                        FormatWorkers(group.workers, per_slice));
+    text += fmt::format("{} {}: {}\n", CountedWorkers(group.workers, per_slice),
+                        result.first ? "failed too" : "ended", group.what);
   }
   text += EndedLines(result, per_slice);
   text += WellLine(result, per_slice);

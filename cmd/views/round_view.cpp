@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "cmd/views/counted_workers.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 
@@ -43,8 +44,7 @@ std::string FailedText(const WorkerGroups& causes, std::size_t of, int per_slice
   std::string text;
   for (const auto& group : causes.groups()) {
     failed += group.workers.size();
-    text += fmt::format("  {}: {} ({})\n", group.what, FormatWorkers(group.workers, per_slice),
-                        Plural(group.workers.size(), "worker"));
+    text += fmt::format("  {}: {}\n", CountedWorkers(group.workers, per_slice), group.what);
   }
   if (failed == 0) return {};
   return fmt::format("{} of {} failed:\n", failed, Plural(of, "worker")) + text;

@@ -73,7 +73,7 @@ TEST_F(ExecTest, GathersEqualOutputs) {
             "  ! broken\n");
   EXPECT_EQ(run.err,
             "1 of 4 workers failed:\n"
-            "  1 worker: exit code 3: 2\n"
+            "  1 worker (2): exit code 3\n"
             "To run it again on just those: podctl exec research --retry-failed last\n");
   const RunResult diff =
       Exec({"--diff", "--", "seq 1 30; case $(hostname) in *-w-1) echo more ;; esac"});
@@ -147,7 +147,7 @@ TEST_F(ExecTest, StopsABatchAtTheFirstFailure) {
   const RunResult run = Exec({"--batch", "1", "--worker", "!0", "--", kFlaky});
   EXPECT_EQ(run.code, 1) << run;
   EXPECT_EQ(run.out, "research/1 | fine\n");
-  EXPECT_THAT(run.err, AllOf(HasSubstr("  1 worker: exit code 3: 2\n"),
+  EXPECT_THAT(run.err, AllOf(HasSubstr("  1 worker (2): exit code 3\n"),
                              HasSubstr("1 of 3 workers never started:\n  3\n")))
       << run;
   EXPECT_EQ(Exec({"--batch", "1", "--max-failures", "1", "--", kFlaky}).out,
@@ -199,7 +199,7 @@ TEST_F(ExecTest, TheExitCodeIsTheWorkersOwn) {
   EXPECT_EQ(Exec({"--", "kill -9 $$"}).code, 1);
   const RunResult slow = Exec({"--timeout", "0.5s", "--worker", "0-1", "--", "sleep 100"});
   EXPECT_EQ(slow.code, 1) << slow;
-  EXPECT_THAT(slow.err, HasSubstr("2 workers: the command ran longer than 0.5s; ended: 0-1"))
+  EXPECT_THAT(slow.err, HasSubstr("2 workers (0-1): the command ran longer than 0.5s; ended"))
       << slow;
 }
 
@@ -212,7 +212,7 @@ TEST(ExecOnLightWorkersTest, WhatRunsTooLongIsEnded) {
   box.Apply();
   const RunResult slow = box.Run({"exec", "research", "--timeout", "0.5s", "--", "sleep 98"});
   EXPECT_EQ(slow.code, 1) << slow;
-  EXPECT_THAT(slow.err, HasSubstr("4 workers: the command ran longer than 0.5s; ended: 0-3"))
+  EXPECT_THAT(slow.err, HasSubstr("4 workers (0-3): the command ran longer than 0.5s; ended"))
       << slow;
   EXPECT_THAT(box.OnWorkers("sleep 98"), ::testing::IsEmpty());
 }

@@ -168,7 +168,7 @@ TEST_F(FleetTest, AJobOutlivesPodctlAndKeepsItsExitCode) {
   EXPECT_EQ(box_.Run({"exec", "research", "--", "touch go"}).code, 0);
   const RunResult ended = follower->Result();
   EXPECT_EQ(ended.code, 1) << ended;
-  EXPECT_THAT(ended.err, HasSubstr("exit code 3: 2 (1 worker)")) << ended;
+  EXPECT_THAT(ended.err, HasSubstr("1 worker (2): exit code 3")) << ended;
   EXPECT_EQ(CountLines(ended.out, "research/", "begun"), 4) << ended;
   EXPECT_THAT(box_.Run({"jobs", "research"}).out, HasSubstr("failed   0-1,3 ok; 2 exit 3"));
 }

@@ -159,7 +159,7 @@ TEST_F(ReachTest, IapFindsTheWorkersOfEverySlice) {
   EXPECT_EQ(run.out, "research[1]/0 | " + record["vm_names"]["2"].AsString() + "\n") << run;
   const RunResult bad =
       box_.Run({"exec", "research", "--", "case $(hostname) in *-w-1) exit 3;; esac"});
-  EXPECT_THAT(bad.err, HasSubstr("2 workers: exit code 3: [0-1]/1")) << bad;
+  EXPECT_THAT(bad.err, HasSubstr("2 workers ([0-1]/1): exit code 3")) << bad;
 }
 
 class JumpTest : public ReachTest {

@@ -63,7 +63,7 @@ TEST_F(RunEndTest, ARestartBeginsWhenAllHaveEnded) {
       "    restart: {attempts: 1, on: [killed]}\n");
   const RunResult run = box_->Run({"run", "train"});
   EXPECT_EQ(run.code, 0) << run;
-  EXPECT_THAT(run.err, AllOf(HasSubstr("3 workers were ended because of it: 0-1,3\n"),
+  EXPECT_THAT(run.err, AllOf(HasSubstr("3 workers (0-1,3) were ended because of it\n"),
                              HasSubstr("Restart 1 of 1, on killed: ")))
       << run;
   // The second start is after the last end, on every worker.
@@ -84,7 +84,7 @@ TEST_F(RunEndTest, WhatIsDeafIsKilledByTheWorkerWhenNobodyWaitsAnyMore) {
   const RunResult result = run->Result();
   EXPECT_EQ(result.code, 130) << result;
   EXPECT_THAT(result.err,
-              ContainsRegex("4 workers were asked to end; still at it: 0-3 \\(KILL in [0-9]s\\)\n"))
+              ContainsRegex("4 workers \\(0-3\\) were asked to end, still at it \\(KILL in [0-9]s\\)\n"))
       << result;
   EXPECT_THAT(result.err, Not(HasSubstr("Left out"))) << "it has shown all; " << result;
 
@@ -146,7 +146,7 @@ TEST_F(RunEndTest, AnExecIsEndedToItsEndToo) {
   exec->Signal(SIGINT);
   const RunResult result = exec->Result();
   EXPECT_EQ(result.code, 130);
-  EXPECT_THAT(result.err, HasSubstr("4 workers: asked to end, still at it: 0-3")) << result;
+  EXPECT_THAT(result.err, HasSubstr("4 workers (0-3): asked to end, still at it")) << result;
   EXPECT_TRUE(Eventually([] { return IsGone("3000.75"); }));
 }
 
@@ -183,7 +183,7 @@ TEST_F(RunEndTest, TrialsOnOtherChipsNeverMeetAndOthersAreAskedFor) {
     const RunResult ended = trial->Result();
     EXPECT_EQ(ended.code, 143) << ended;
     EXPECT_THAT(ended.err, HasSubstr(": podctl run whole --drain-jobs.\n")) << ended;
-    EXPECT_THAT(ended.err, HasSubstr("4 workers ended: killed by TERM (exit code 143): 0-3\n"))
+    EXPECT_THAT(ended.err, HasSubstr("4 workers (0-3) ended: killed by TERM (exit code 143)\n"))
         << ended;
     EXPECT_THAT(ended.err, Not(HasSubstr("failed"))) << ended;
   }

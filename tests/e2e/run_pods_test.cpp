@@ -102,7 +102,7 @@ TEST_F(RunPodsTest, EachSliceKnowsItselfAndIsNamedInTheEnd) {
   const RunResult failed = Run();
   EXPECT_EQ(failed.code, 4) << failed;
   EXPECT_THAT(failed.err, AllOf(HasSubstr("research[1]/3 failed first, "),
-                                HasSubstr("7 workers were ended because of it: [0]/0-3,[1]/0-2\n")))
+                                HasSubstr("7 workers ([0]/0-3,[1]/0-2) were ended because of it\n")))
       << failed;
 }
 

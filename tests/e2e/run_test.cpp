@@ -185,7 +185,7 @@ TEST_F(RunTest, AKilledWorkerIsTheCauseAndTheJobIsStartedAgain) {
   EXPECT_THAT(run.err, AllOf(HasSubstr("research/3 failed first, "),
                              HasSubstr(" after the start: killed by "
                                        "KILL"),
-                             HasSubstr("15 workers were ended because of it: 0-2,4-15\n"),
+                             HasSubstr("15 workers (0-2,4-15) were ended because of it\n"),
                              HasSubstr("Restart 1 of 2, on killed: research/3: killed by KILL"),
                              HasSubstr("Job train ended well on 16 workers")))
       << run;

@@ -64,9 +64,9 @@ TEST(RunSummaryTest, TellsWhoIsStillAtIt) {
   EXPECT_EQ(RunSummary(attempt),
             "The job was ended by bob@desk: podctl kill research train.\n"
             "research/1 failed first, 12s after the start: killed by KILL (exit code 137)\n"
-            "1 worker failed too: exit code 1: 3\n"
-            "1 worker was ended because of it: 0\n"
-            "1 worker was asked to end because of it; still at it: 2\n");
+            "1 worker (3) failed too: exit code 1\n"
+            "1 worker (0) was ended because of it\n"
+            "1 worker (2) was asked to end because of it, still at it\n");
 }
 
 TEST(RunSummaryTest, TellsWhenWhoIsStillAtItIsKilled) {
@@ -74,9 +74,9 @@ TEST(RunSummaryTest, TellsWhenWhoIsStillAtItIsKilled) {
   for (ssh::WorkerResult& each : attempt.outcome.results) each.ended = false;
   attempt.outcome.interrupted = true;
   attempt.kill_in = std::chrono::seconds(26);
-  EXPECT_EQ(RunSummary(attempt), "2 workers were asked to end; still at it: 0-1 (KILL in 26s)\n");
+  EXPECT_EQ(RunSummary(attempt), "2 workers (0-1) were asked to end, still at it (KILL in 26s)\n");
   attempt.kill_in = std::chrono::seconds(0);
-  EXPECT_EQ(RunSummary(attempt), "2 workers were asked to end; still at it: 0-1\n");
+  EXPECT_EQ(RunSummary(attempt), "2 workers (0-1) were asked to end, still at it\n");
 }
 
 // One event is told once: what happened, to whom, and what follows.
@@ -98,9 +98,9 @@ TEST(RunSummaryTest, WhatSomebodyHasEndedDidNotFail) {
   attempt.ended_by = "bob@desk: podctl run whole --drain-jobs";
   EXPECT_EQ(RunSummary(attempt),
             "The job was ended by bob@desk: podctl run whole --drain-jobs.\n"
-            "2 workers ended: killed by TERM (exit code 143): 0-1\n"
-            "1 worker ended: killed by KILL (exit code 137): 3\n"
-            "1 worker ended well: 2\n");
+            "2 workers (0-1) ended: killed by TERM (exit code 143)\n"
+            "1 worker (3) ended: killed by KILL (exit code 137)\n"
+            "1 worker (2) ended well\n");
 }
 
 // 3 workers of a pod that was repaired under the job.
@@ -223,8 +223,8 @@ TEST(RunSummaryTest, NamesTheSlicesOfAMultislice) {
   attempt.first_after = std::chrono::milliseconds(2000);
   EXPECT_EQ(RunSummary(attempt),
             "research[0]/3 failed first, 2s after the start: killed by KILL (exit code 137)\n"
-            "2 workers failed too: exit code 4: [0]/1-2\n"
-            "4 workers were ended because of it: [0]/0,[1]/0-2\n"
+            "2 workers ([0]/1-2) failed too: exit code 4\n"
+            "4 workers ([0]/0,[1]/0-2) were ended because of it\n"
             "Nothing was started on 1 worker that was well: [1]/3\n");
 }
 

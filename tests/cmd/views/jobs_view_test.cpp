@@ -71,7 +71,7 @@ TEST(LogView, SaysWhoEndedTheJobApartFromFailures) {
   LogView(streams, workers, {}).ShowEnds(workers, ends, "train");
   EXPECT_EQ(err.str(),
             "research/[0-1]: train was ended by alice@laptop: killed by TERM (exit code 143)\n"
-            "1 of 3 workers failed:\n  exit code 3: 2 (1 worker)\n");
+            "1 of 3 workers failed:\n  1 worker (2): exit code 3\n");
 }
 
 TEST(LogView, TellsARemarkOnceOfAllThatItIsTrueOf) {
