@@ -51,7 +51,9 @@ void WorkerResult::CountTries() {
 
 std::string CauseOf(const WorkerResult& result) {
   if (result.ok()) return {};
-  if (result.outcome == Outcome::kExited) return ExitCodeText(result.exit_code);
+  if (result.outcome == Outcome::kExited) {
+    return result.cause ? SharedWords(result.cause) : ExitCodeText(result.exit_code);
+  }
   if (result.outcome == Outcome::kSignaled) {
     // The program ssh does not tell which.
     return fmt::format("killed by {}", result.signal.empty() ? "a signal" : result.signal);

@@ -128,8 +128,10 @@ struct Verdict {
 struct WorkerResult {
   Outcome outcome = Outcome::kUnreachable;
   int exit_code = 0;
-  std::string signal;   // without "SIG": "KILL"
-  Cause cause;          // when not kExited and not kSignaled, where it is known
+  std::string signal;  // without "SIG": "KILL"
+  // When not kExited and not kSignaled, where it is known; of kExited what the command said of its
+  // failure, where somebody who knows it put that here.
+  Cause cause;
   std::string message;  // when not kExited: the cause as a sentence, and how often it was tried
   // kCancelled, kTimedOut: the command was asked to end; the worker found nothing of it left.
   bool asked = false;

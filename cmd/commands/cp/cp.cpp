@@ -35,6 +35,20 @@ std::string Amount(const Copy::Progress& progress) {
   return fmt::format("{} of {}", ByteCount(progress.done), ByteCount(*progress.all));
 }
 
+// What a worker said of its failure is told once, by cause, where it is a line. Of a single worker
+// there is no summary.
+void TakeWords(CopyReport* report) {
+  std::vector<ssh::WorkerResult>& results = report->outcome.results;
+  if (results.size() == 1) return;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto lines = SplitLines(report->words[i]);
+    const bool failed = results[i].outcome == ssh::Outcome::kExited && results[i].exit_code != 0;
+    if (!failed || lines.size() != 1) continue;
+    results[i].cause = ssh::OtherCause(VisibleControls(lines.front()));
+    report->words[i].clear();
+  }
+}
+
 // What the workers said, and what was wrong with what they sent; how many have such problems.
 std::size_t TellProblems(const CopyReport& report, Reporter& reporter, Streams& streams) {
   std::size_t count = 0;
@@ -107,12 +121,13 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
     return reporter.ShowFailure(ready.error());
   const StopTokens stops = wiring.stops();
   ExecDisplay::Settings settings;
-  settings.lines = copy.plan().upload;
+  settings.lines = false;  // what workers say is told at the end, by cause
   settings.stops = stops;
   settings.amount = [&copy] { return Amount(copy.HowFar()); };
   ExecDisplay display(wiring.streams(), wiring.clock(), std::move(settings));
   LossAwareTransport ssh(wiring.ssh(), pods);
-  const CopyReport report = copy.Run(ssh, display, stops);
+  CopyReport report = copy.Run(ssh, display, stops);
+  TakeWords(&report);
   pods.Remember(chosen->target.address, LearnedKeys(report.outcome));
   const int code = Report(copy.plan(), report, reporter, wiring.streams());
   const std::string advice = pods.SilenceAdvice(copy.plan().pod, report.outcome.results);

@@ -230,6 +230,25 @@ namespace {
 constexpr const char* kSilentSender = "it took the command, and then sent nothing for 5m";
 constexpr const char* kSilentTaker = "it took the command, and then nothing more for 5m";
 
+// Of workers to which something is sent.
+class SaidWords final : public OutputSink {
+ public:
+  explicit SaidWords(std::size_t jobs) : words_(jobs) {}
+
+  void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override {
+    constexpr std::size_t kMostBytes = 4096;
+    std::string& words = words_.at(job);
+    if (stream == ssh::Stream::kErr)
+      words += bytes.substr(0, kMostBytes - std::min(kMostBytes, words.size()));
+  }
+  void OnEnd(std::size_t /*job*/, const ssh::WorkerResult& /*result*/) override {}
+  std::optional<Error> trouble() const override { return std::nullopt; }
+  std::vector<std::string> Take() { return std::move(words_); }
+
+ private:
+  std::vector<std::string> words_;
+};
+
 }  // namespace
 
 // What is sent is read by all, and nobody knows by whom: it is waited until all of them are silent.
@@ -249,7 +268,8 @@ void Copy::GiveUpSilent(Silence* silence) {
 CopyReport Copy::Run(ssh::Transport& transport, ExecWatcher& watcher, const StopTokens& stops) {
   const auto began = clock_.Steady();
   CommandRequest request;
-  request.sink = received_.get();
+  SaidWords said(workers_.size());
+  request.sink = received_ ? static_cast<OutputSink*>(received_.get()) : &said;
   silent_.assign(workers_.size(), false);
   Silence silence(watcher, clock_, workers_.size());
   request.on_tick = [&] { GiveUpSilent(&silence); };
@@ -260,6 +280,7 @@ CopyReport Copy::Run(ssh::Transport& transport, ExecWatcher& watcher, const Stop
   report.files = received_ ? received_->files() : archive_->files();
   report.bytes = received_ ? received_->bytes() : archive_->bytes();
   report.trouble = received_ ? received_->trouble() : archive_->trouble();
+  if (!received_) report.words = said.Take();
   TakeProblems(&report);
   report.missing = Missing(outcome_);
   report.outcome = std::move(outcome_);

@@ -115,6 +115,20 @@ TEST(ExecSummary, SaysNothingWhereThereIsNothingToSay) {
             "1 of 1 worker failed:\n  1 worker (0): the worker refuses to run commands over SSH\n");
 }
 
+// A cause may end in a command that somebody pastes.
+TEST(ExecSummary, WhatAWorkerSaidOfItsFailureIsTheCause) {
+  ExecOutcome outcome = AllOk(4);
+  for (const std::size_t i : {1U, 3U}) {
+    outcome.results[i] = Exit(1);
+    outcome.results[i].cause = ssh::OtherCause("./data: there is no such folder");
+  }
+  outcome.results[2] =
+      Trouble(Outcome::kUnreachable, ssh::OtherCause("make one: ssh-keygen -t ed25519"));
+  EXPECT_EQ(ExecSummary(outcome, ""),
+            "3 of 4 workers failed:\n  2 workers (1,3): ./data: there is no such folder\n"
+            "  1 worker (2): make one: ssh-keygen -t ed25519\n");
+}
+
 // Whatever stands in the sentences: addresses, names, and how they are written.
 TEST(ExecSummary, OneCauseOfManyWorkersIsOneLine) {
   using Code = ssh::Cause::Code;
