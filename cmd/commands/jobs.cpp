@@ -154,7 +154,8 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
         // Of those who did not answer nobody knows.
         if (!any && !AllAnswered(report.answers)) return;
         streams.out << JobsTable(report.found, streams.color && streams.out_is_terminal,
-                                 chosen->workers.front().per_slice);
+                                 chosen->workers.front().per_slice)
+                    << UnheardText(report.answers);
       });
   return AllAnswered(report.answers) ? 0 : 1;
 }

@@ -208,7 +208,8 @@ std::vector<std::string> ExecProgress::TroubleLines() const {
   const ssh::Cause& trouble = tally_.TroubleOf(*lasting);
   const std::string name = WorkersName(pod_, {workers_[*lasting]}, per_slice_);
   std::vector<std::string> lines = {fmt::format("  {}: {}", name, VisibleLine(FullWords(trouble)))};
-  const std::string_view advice = ssh::ReachAdvice(trouble);
+  const bool alone = tally_.ok() + tally_.In(Phase::kRunning) > 0;
+  const std::string_view advice = alone ? ssh::AloneAdvice(trouble) : ssh::ReachAdvice(trouble);
   if (!advice.empty()) lines.push_back(fmt::format("    {}", advice));
   return lines;
 }

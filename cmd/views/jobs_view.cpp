@@ -109,6 +109,17 @@ std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_sl
   return BoldHead(TableText(table, state), paint);
 }
 
+std::string UnheardText(const std::vector<WorkerAnswer>& answers) {
+  std::vector<int> silent;
+  for (const WorkerAnswer& answer : answers) {
+    if (!answer.result.ok()) silent.push_back(answer.worker.index);
+  }
+  if (silent.empty()) return {};
+  const WorkerAccess& any = answers.front().worker;
+  return fmt::format("Without {}, which did not answer.\n",
+                     WorkersName(any.pod, silent, any.per_slice));
+}
+
 Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
   std::map<std::string, Value::List> by_name;
   for (const WorkerJobs& worker : all) {

@@ -18,6 +18,8 @@ namespace podctl {
 // One row for each name, however many workers have it; the newest first. `per_slice`: workers of
 // each slice of a multislice, else 0.
 std::string JobsTable(const std::vector<WorkerJobs>& workers, bool color, int per_slice = 0);
+// A line below it about those who did not answer, whose jobs nobody knows; "": all did.
+std::string UnheardText(const std::vector<WorkerAnswer>& answers);
 Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& workers);
 
 // What became of a job that was to be ended, a line for each kind of end.

@@ -56,7 +56,8 @@ std::map<std::string, std::string> WantedVariables(const Value& node) {
   return wanted;
 }
 
-Finding SilenceFinding(const WorkerAnswer& answer) {
+// `alone`: others answer.
+Finding SilenceFinding(const WorkerAnswer& answer, bool alone) {
   const std::string cause = CauseOfSilence(answer);
   // It may well live: what is missing is the API's word on its key.
   const ssh::Cause::Code code = answer.result.cause.code;
@@ -82,20 +83,22 @@ Finding SilenceFinding(const WorkerAnswer& answer) {
     default:
       break;
   }
-  const std::string_view advice = ssh::ReachAdvice(answer.result.cause);
+  const std::string_view advice =
+      alone ? ssh::AloneAdvice(answer.result.cause) : ssh::ReachAdvice(answer.result.cause);
   return {"no-ssh", fmt::format("it does not answer SSH: {}", cause), "",
           fmt::format("{}{}A worker that is dead comes back with a new node: {}", advice,
                       advice.empty() ? "" : " ", kReplace)};
 }
 
-DoctorReport::Worker Examine(const WorkerAnswer& answer, const workers::Expectation& expected) {
+DoctorReport::Worker Examine(const WorkerAnswer& answer, bool alone,
+                             const workers::Expectation& expected) {
   DoctorReport::Worker worker{answer.worker.index, answer.worker.host, {}, {}};
   if (answer.worker.host.empty()) {
     worker.findings.push_back({"no-address", answer.result.message, "",
                                "`ssh: {address: internal}` where there are no external ones; else "
                                "podctl apply --replace pod.{pod}"});
   } else if (!answer.result.ok()) {
-    worker.findings.push_back(SilenceFinding(answer));
+    worker.findings.push_back(SilenceFinding(answer, alone));
   } else if (auto probe = workers::ParseProbe(answer.lines); !probe) {
     worker.findings.push_back(
         {"probe-failed", probe.error().message, "", "podctl ssh {pod} --worker {workers}"});
@@ -290,7 +293,11 @@ void LookAtWorkers(WorkerRounds& rounds, Clock& clock, const Value& node,
   const auto answers = rounds.Ask(chosen, workers::ProbeCommand(request));
   const auto now = clock.Now().time_since_epoch();
   expected.clock = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  for (const WorkerAnswer& answer : answers) report->workers.push_back(Examine(answer, expected));
+  const bool alone = std::any_of(answers.begin(), answers.end(),
+                                 [](const WorkerAnswer& answer) { return answer.result.ok(); });
+  for (const WorkerAnswer& answer : answers) {
+    report->workers.push_back(Examine(answer, alone, expected));
+  }
   if (IsPassing(node)) AwaitSilent(report);
   std::vector<WorkerAccess> answering = chosen;
   for (std::size_t i = 0; i < answering.size(); ++i) {

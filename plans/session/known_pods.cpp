@@ -254,9 +254,20 @@ std::string KnownPods::RefusedKeyAdvice(const std::string& pod) const {
   return {};
 }
 
+namespace {
+
+// Its SSH server was there, whatever became of the command.
+bool HasAnswered(const ssh::WorkerResult& result) {
+  return result.outcome == ssh::Outcome::kExited || result.outcome == ssh::Outcome::kSignaled ||
+         result.outcome == ssh::Outcome::kTimedOut;
+}
+
+}  // namespace
+
 std::string KnownPods::SilenceAdvice(const std::string& pod,
                                      const std::vector<ssh::WorkerResult>& results) const {
   std::string advice;
+  const bool alone = std::any_of(results.begin(), results.end(), HasAnswered);
   bool asked = false;
   for (const ssh::WorkerResult& result : results) {
     if (result.outcome == ssh::Outcome::kAuthRefused) return RefusedKeyAdvice(pod);
@@ -270,7 +281,10 @@ std::string KnownPods::SilenceAdvice(const std::string& pod,
       if (std::string status = StandingAdvice(pod); !status.empty()) return status;
     }
     if (result.outcome == ssh::Outcome::kUnreachable && advice.empty()) {
-      advice = ssh::ReachAdvice(result.cause);
+      advice = alone ? ssh::AloneAdvice(result.cause) : ssh::ReachAdvice(result.cause);
+      if (alone && !advice.empty()) {
+        advice += fmt::format(" `podctl doctor {}` says what to do.", BarePodName(pod));
+      }
     }
   }
   return advice;

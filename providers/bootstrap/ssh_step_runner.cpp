@@ -92,7 +92,8 @@ class Recorder final : public ssh::Observer {
     tally_.OnTryAgain(job, why);
     Report();
     if (++endings_[job].tries_in_vain < kTriesInVain) return;
-    const std::string advice(ssh::ReachAdvice(why));
+    const bool alone = tally_.ok() + tally_.In(ssh::Phase::kRunning) > 0;
+    const std::string advice(alone ? ssh::AloneAdvice(why) : ssh::ReachAdvice(why));
     const std::string shared = advice.empty() ? ssh::SharedWords(why) : advice;
     if (reported_causes_.size() == kTroubles || !reported_causes_.insert(shared).second) return;
     observer_.OnStepLine(workers_[job].index, ssh::FullWords(why) + TriedOn());

@@ -208,6 +208,8 @@ constexpr std::string_view kNobodyHere =
 constexpr std::string_view kOtherWay =
     "Is it still booting, or does a firewall keep this machine out? Other ways in: `ssh: {iap: "
     "true}`, `proxyJump`, `address: internal`.";
+constexpr std::string_view kAlone =
+    "The others answer on that port, so its machine or its sshd is down, or not up yet.";
 constexpr std::string_view kNewKey =
     "A key that was published just now takes up to a minute to reach a worker.";
 
@@ -326,6 +328,11 @@ std::string_view ReachAdvice(const Cause& cause) {
     default:
       return {};
   }
+}
+
+std::string_view AloneAdvice(const Cause& cause) {
+  const std::string_view advice = ReachAdvice(cause);
+  return advice.empty() || advice == kNewKey ? advice : kAlone;
 }
 
 }  // namespace podctl::ssh

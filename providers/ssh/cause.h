@@ -115,5 +115,7 @@ int ErrorInWords(std::string_view words);
 
 // What to look at where a worker is not reached; empty where nothing is known to help.
 std::string_view ReachAdvice(const Cause& cause);
+// The same where others of its pod answer at the same port, which therefore is the right one.
+std::string_view AloneAdvice(const Cause& cause);
 
 }  // namespace podctl::ssh

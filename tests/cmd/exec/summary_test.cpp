@@ -291,7 +291,6 @@ TEST_F(ExecProgressTest, NamesWhoCannotBeReachedForLong) {
 
 TEST_F(ExecProgressTest, TellsWhatStandsInTheWayAndWhatToDo) {
   Phases(0, 256, Phase::kConnecting);
-  Phases(1, 256, Phase::kRunning);
   progress_.OnTryAgain(0, Refused());
   Phases(0, 1, Phase::kRetrying);
   clock_.Advance(seconds(2));
@@ -302,6 +301,10 @@ TEST_F(ExecProgressTest, TellsWhatStandsInTheWayAndWhatToDo) {
       ::testing::ElementsAre("  research/0: cannot connect to 10.0.0.7:22: Connection refused",
                              HasSubstr("PODCTL_SSH_PORT")));
   EXPECT_THAT(progress_.Lines(), ::testing::Contains(HasSubstr("10.0.0.7:22")));
+  Phases(1, 256, Phase::kRunning);
+  EXPECT_THAT(progress_.TroubleLines(),
+              ::testing::Contains(HasSubstr("The others answer on that port")))
+      << "it is the right one";
   Phases(0, 1, Phase::kRunning);
   EXPECT_THAT(progress_.TroubleLines(), ::testing::IsEmpty());
 }

@@ -99,6 +99,19 @@ TEST(LogView, TellsARemarkOnceOfAllThatItIsTrueOf) {
   ExpectGolden("cmd/jobs/log_remarks.txt", err.str());
 }
 
+TEST(JobsView, WhoDidNotAnswerIsNamedBelowTheTable) {
+  std::vector<WorkerAnswer> answers(3);
+  for (int i = 0; i < 3; ++i) {
+    WorkerAnswer& answer = answers[static_cast<std::size_t>(i)];
+    answer.worker.pod = "big";
+    answer.worker.index = i + 22;
+    answer.result.outcome = ssh::Outcome::kExited;
+  }
+  EXPECT_EQ(UnheardText(answers), "");
+  answers[1].result.outcome = ssh::Outcome::kUnreachable;
+  EXPECT_EQ(UnheardText(answers), "Without big/23, which did not answer.\n");
+}
+
 TEST(JobsView, WordsTellHowAJobStands) {
   EXPECT_EQ(JobStateWords(Job("x", JobState::kRunning, 0, 1)), "runs");
   EXPECT_EQ(JobStateWords(Job("x", JobState::kEnded, 3, 1)), "ended with exit code 3");

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/workers/jobs.h"
@@ -14,6 +16,7 @@
 namespace podctl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using testing::FakeClock;
 using testing::FakeProvider;
@@ -319,6 +322,21 @@ TEST(DoctorWorkers, ASilentOneIsNotAskedTwice) {
   ASSERT_THAT(seen->rounds, SizeIs(2));
   EXPECT_THAT(seen->rounds[1], SizeIs(2));
   EXPECT_EQ(report.HealthyWorkers(), 2U);
+}
+
+TEST(DoctorWorkers, OfASilentOneAmongOthersNoPortIsDoubted) {
+  const auto silent = [](int worker) -> FakeWorkers::Answer {
+    if (worker != 1) return {ProbeAnswer()};
+    ssh::WorkerResult result;
+    result.End(ssh::Outcome::kUnreachable,
+               ssh::CauseAt({}, ssh::Cause::Code::kNotConnected, "Connection refused"));
+    result.cause.error = ECONNREFUSED;
+    return {{}, {}, std::move(result)};
+  };
+  const DoctorReport report = Look(silent, NoJobs);
+  ASSERT_THAT(Codes(report.workers[1].findings), ElementsAre("no-ssh"));
+  EXPECT_THAT(report.workers[1].findings[0].to_do,
+              AllOf(StartsWith("The others answer on that port"), HasSubstr("--replace")));
 }
 
 TEST(DoctorWorkers, WhileTheNodeIsRepairedASilentOneIsWaitedFor) {

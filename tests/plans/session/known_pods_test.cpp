@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "plans/session/state_edit.h"
+#include "providers/ssh/cause.h"
 #include "tests/plans/session/session_harness.h"
 
 namespace podctl {
@@ -122,6 +125,20 @@ TEST_F(KnownPodsTest, OfAPodThatWasSuspendedItsQueuedResourceTells) {
   EXPECT_EQ(Known().Find("research").error().message,
             "pod `research` has no workers: its queued resource lab is SUSPENDED, as was found at "
             "2026-11-20T15:00:00Z");
+}
+
+// The port is the right one then, and no setting is to be looked for.
+TEST_F(KnownPodsTest, OneThatIsSilentAmongOthersThatAnswerIsDown) {
+  ssh::WorkerResult silent;
+  silent.End(ssh::Outcome::kUnreachable,
+             ssh::CauseAt({}, ssh::Cause::Code::kNotConnected, "Connection refused"));
+  silent.cause.error = ECONNREFUSED;
+  ssh::WorkerResult well;
+  well.outcome = ssh::Outcome::kExited;
+  EXPECT_EQ(Known().SilenceAdvice("research", {well, silent}),
+            "The others answer on that port, so its machine or its sshd is down, or not up yet. "
+            "`podctl doctor research` says what to do.");
+  EXPECT_THAT(Known().SilenceAdvice("research", {silent, silent}), HasSubstr("PODCTL_SSH_PORT"));
 }
 
 TEST_F(KnownPodsTest, ThatAPodWasTakenExplainsItsSilence) {
