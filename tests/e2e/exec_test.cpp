@@ -230,8 +230,8 @@ TEST(ExecOnLightWorkersTest, ANodeThatSomebodyDeletedIsNotWaitedFor) {
       "pod `small` is gone: its node was preempted, or deleted outside of podctl";
   const RunResult exec = box.Run({"exec", "small", "--", "true"});
   EXPECT_EQ(exec.code, 1) << exec;
-  EXPECT_EQ(exec.err, "1 of 1 worker failed:\n  1 worker: " + gone +
-                          ": 0\n`podctl apply --target pod.small` makes it again.\n");
+  EXPECT_EQ(exec.err, "1 of 1 worker failed:\n  1 worker (0): " + gone +
+                          "\n`podctl apply --target pod.small` makes it again.\n");
   const RunResult ssh = box.Run({"ssh", "small", "--", "true"});
   EXPECT_EQ(ssh.code, 1) << ssh;
   EXPECT_THAT(ssh.err, HasSubstr("Error: small/0: " + gone + "\n")) << ssh;
@@ -243,7 +243,7 @@ TEST(ExecOnLightWorkersTest, ANodeThatSomebodyDeletedIsNotWaitedFor) {
         Arguments{"logs", "small", "a"}, Arguments{"exec", "small", "--detach", "a", "--", "x"}}) {
     const RunResult run = box.Run(words);
     EXPECT_EQ(run.code, 1) << run;
-    EXPECT_THAT(run.err, HasSubstr(gone + ": 0")) << run;
+    EXPECT_THAT(run.err, HasSubstr("  1 worker (0): " + gone + "\n")) << run;
     EXPECT_THAT(run.err, HasSubstr("`podctl apply --target pod.small` makes it again.")) << run;
   }
 }
