@@ -236,8 +236,8 @@ void CountCompleted(const Begun& begun, PlanRun* run) {
   }
 }
 
-// Of a plan for whose pods a key is made when it is applied (access.h), or would have to be.
-std::optional<std::string> KeyNote(const Plan& plan, ssh::Keyring& keyring) {
+// Of a plan for whose pods a key is made when it is applied (access.h).
+std::optional<std::string> KeyNote(const Plan& plan) {
   for (const Change& change : plan.changes) {
     const PodChange* pod = AsPod(change);
     if (pod == nullptr || !Makes(change) || !AwaitsKey(pod->wanted)) continue;
@@ -246,6 +246,11 @@ std::optional<std::string> KeyNote(const Plan& plan, ssh::Keyring& keyring) {
         "publishes it in `metadata.ssh-keys` of the pods that it creates.",
         ssh::kMadeKey);
   }
+  return std::nullopt;
+}
+
+// Of pods that there are, and that nobody can log in to.
+std::optional<std::string> LackingKeyNote(const Plan& plan, ssh::Keyring& keyring) {
   for (const Change& change : plan.changes) {
     const PodChange* pod = AsPod(change);
     if (pod == nullptr || IsDelete(change) || Makes(change)) continue;
@@ -299,7 +304,10 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
   run.problems = WithSourceLines(files, run.problems);
-  if (auto note = KeyNote(run.plan, doors.entry.keyring)) run.notes.push_back(*std::move(note));
+  auto note = KeyNote(run.plan);
+  // Who only looks hears of it; a watch would say it in every round.
+  if (!note && !request.lock) note = LackingKeyNote(run.plan, doors.entry.keyring);
+  if (note) run.notes.push_back(*std::move(note));
   return run;
 }
 

@@ -49,6 +49,7 @@ TEST_F(PlanSession, SaysThatThereIsNoKeyForPodsThatThereAre) {
   Applied();
   EXPECT_THAT(Planned(Request()).notes,
               ElementsAre(HasSubstr("There is no SSH key to log in to workers with")));
+  EXPECT_THAT(Planned(Request(true)).notes, IsEmpty()) << "a watch would say it every minute";
 }
 
 TEST_F(PlanSession, HoldsTheLockOfWhoWillChangeSomething) {
