@@ -15,6 +15,7 @@
 #include "plans/session/os_login.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
+#include "providers/gcp/credentials/credential_paths.h"
 #include "providers/gcp/gcloud_config.h"
 #include "providers/gcp/secret_manager.h"
 #include "providers/gcp/tpu_provider.h"
@@ -93,6 +94,7 @@ struct Wiring::Parts {
   std::optional<ssh::FanOut> fan_out;
   std::optional<ssh::OpenSshTransport> openssh;
   std::optional<ssh::TransportSelector> transports;
+  std::shared_ptr<WithheldFiles> withheld;
   std::optional<SshStepRunner> steps;
 };
 
@@ -253,7 +255,7 @@ StepRunner& Wiring::steps() {
     limits.retry = kBootPatience;
     limits.auth_retry = kKeyPatience;
     limits.abandon = interrupt_.leave();
-    parts_->steps.emplace(ssh(), parts_->files, parts_->random, limits);
+    parts_->steps.emplace(ssh(), parts_->files, parts_->random, limits, *Withheld());
   }
   return *parts_->steps;
 }
@@ -325,8 +327,24 @@ KnownKinds Wiring::kinds() const {
   return parts_->kinds.known();
 }
 
+// One for all: what a spec adds when it is read is withheld when its steps are carried out, too.
+const std::shared_ptr<WithheldFiles>& Wiring::Withheld() {
+  if (!parts_->withheld) {
+    parts_->withheld = std::make_shared<WithheldFiles>();
+    for (const std::string& path : gcp::CredentialPaths(parts_->environment, parts_->files)) {
+      parts_->withheld->AddCredential(path);
+    }
+    for (const std::string& path : ssh::UsualKeyFiles(parts_->environment)) {
+      parts_->withheld->AddCredential(path);
+    }
+    parts_->withheld->AddState(LikelyStatePath());
+  }
+  return parts_->withheld;
+}
+
 LoadOptions Wiring::SpecOptions() {
   LoadOptions load;
+  load.withheld = Withheld();
   load.kinds = kinds();
   load.paths = options_.files;
   load.vars = options_.vars;

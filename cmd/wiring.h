@@ -96,6 +96,7 @@ class Wiring {
  private:
   struct Parts;
   std::string LikelyStatePath() const;
+  const std::shared_ptr<WithheldFiles>& Withheld();
   LockInfo LockFor(const std::string& operation) const;
   Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,
                                   const char* of_google, const char* of_machine);

@@ -237,6 +237,8 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   reporter.Begin();
   PlanPrinter printer(reporter);
   const PlanRequest request = wiring.plan_request(PlanOptionsOf(options));
+  // What an earlier plan has left there is none of the files that the new one tells of.
+  if (!options.out.empty()) request.load.withheld->AddOwn(options.out);
   // Left to the end of the process: to free a large plan would take as long as to make a part of
   // it.
   static std::optional<PlanRun>& run = *new std::optional<PlanRun>();

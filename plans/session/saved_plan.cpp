@@ -209,7 +209,12 @@ class SavedRun {
 
   bool LoadState() {
     run_.kinds = kinds_.all;
-    run_.store = doors_.open_store(StateOf(files_, request_.plan.state, saved_));
+    const std::string state = StateOf(files_, request_.plan.state, saved_);
+    if (const auto& withheld = request_.plan.load.withheld) {
+      withheld->AddState(state);
+      withheld->AddOwn(request_.file);
+    }
+    run_.store = doors_.open_store(state);
     if (auto none = TakeLock(*request_.plan.lock, doors_.stop, listener_, &run_)) {
       none_ = *std::move(none);
       return false;
@@ -372,7 +377,7 @@ class SavedRun {
     for (const Change& change : saved_.plan.changes) {
       const StepChange* run = AsStep(change);
       if (run == nullptr || run->step.files.empty()) continue;
-      const auto digest = DigestFiles(files_, run->step.files);
+      const auto digest = DigestFiles(files_, run->step.files, *run_.spec.withheld);
       if (digest && *digest == run->files_digest) continue;
       return RefuseStale(
           fmt::format("The given plan file can no longer be applied because the files "

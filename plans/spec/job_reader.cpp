@@ -302,6 +302,10 @@ class JobReader {
   }
 
   void CheckSource(const YamlNode& node, const Slot& slot, const std::string& path) {
+    if (const auto takes = CopySource(reader_.withheld(), path).Takes(path); !takes) {
+      reader_.Error(node, slot, takes.error().message);
+      return;
+    }
     const auto info = local_.files.Stat(path);
     if (info) return;
     const bool comes =

@@ -29,7 +29,10 @@ constexpr std::size_t kMostDefaultValues = 2'000'000;
 class Loader {
  public:
   Loader(const LoadOptions& options, FileSystem& files, const Environment& environment)
-      : options_(options), files_(files), environment_(environment) {}
+      : options_(options),
+        files_(files),
+        environment_(environment),
+        withheld_(options.withheld ? options.withheld : std::make_shared<WithheldFiles>()) {}
 
   Spec Load(Diagnostics& diagnostics) {
     Spec spec;
@@ -38,12 +41,14 @@ class Loader {
     for (const SpecDocument& document : documents_) {
       spec.files.push_back(document.file->name());
       if (document.root == nullptr) continue;
+      WithholdKeys(*document.root);
       scopes_.Add(*document.root, options_.kinds.all);
       ReadTop(*document.root);
     }
     LoadVariables();
     ReadSections(spec);
     spec.digest = DigestOfFiles();
+    spec.withheld = withheld_;
     for (const auto& [name, variable] : variables_) {
       if (variable.value) spec.variables[name] = {*variable.value, variable.sensitive};
     }
@@ -61,6 +66,20 @@ class Loader {
       text += document.file->text();
     }
     return Sha256Hex(text);
+  }
+
+  // Before anything is read that may name one of them, wherever it stands. One whose name is put
+  // together from variables is known by its default place alone.
+  void WithholdKeys(const YamlNode& node) {
+    for (const YamlEntry& entry : node.entries) {
+      const YamlNode& value = *entry.value;
+      const bool is_key = entry.key->text == "identityFile" && value.is_scalar();
+      if (is_key && !value.text.empty() && value.text.find("${") == std::string::npos) {
+        withheld_->AddCredential(PathFromSpec(value, value.text));
+      }
+      WithholdKeys(value);
+    }
+    for (const YamlNodePtr& item : node.items) WithholdKeys(*item);
   }
 
   void ReadTop(const YamlNode& root) {
@@ -140,6 +159,7 @@ class Loader {
                      "write a path, such as `podctl.state.json`");
       }
       const std::string path = PathFromSpec(node, *state);
+      withheld_->AddState(path);
       if (first == nullptr) {
         first = &entry;
         spec.state = path;
@@ -152,7 +172,7 @@ class Loader {
   }
 
   void ReadSections(Spec& spec) {
-    ValueReader reader(variables_, environment_, problems_, ReferenceTargets());
+    ValueReader reader(variables_, environment_, problems_, ReferenceTargets(), withheld_.get());
     scopes_.Settle(reader, {options_.project, options_.zone});
     spec.project = scopes_.place().project.value_or("");
     spec.zone = scopes_.place().zone.value_or("");
@@ -361,6 +381,7 @@ class Loader {
   const LoadOptions& options_;
   FileSystem& files_;
   const Environment& environment_;
+  const std::shared_ptr<WithheldFiles> withheld_;
   Problems problems_;
   std::vector<SpecDocument> documents_;
   std::vector<SpecDocument> variable_documents_;

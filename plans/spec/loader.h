@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "providers/base/diagnostic.h"
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"
+#include "providers/os/withheld_files.h"
 
 namespace podctl {
 
@@ -26,6 +28,8 @@ struct LoadOptions {
   bool recursive = false;      // folders of `paths` with all that is below them
   bool may_lack_pods = false;  // for who is about to add one
   KnownKinds kinds = {};       // whose sections there are
+  // From what a spec names; its own state and keys are added to it. Null: none that is known.
+  std::shared_ptr<WithheldFiles> withheld = {};
 };
 
 // The Spec is usable only when `diagnostics` has no errors afterwards.

@@ -28,17 +28,34 @@ std::string Sentence(const Error& error) {
   }
 }
 
+std::string ProblemAndCure(const Error& error) {
+  return error.hint.empty() ? error.message : fmt::format("{}. {}", error.message, error.hint);
+}
+
 // Walks the sources of one step.
 class ContentDigest {
  public:
-  explicit ContentDigest(FileSystem& files) : files_(files) {}
+  ContentDigest(FileSystem& files, const WithheldFiles& withheld)
+      : files_(files), withheld_(withheld) {}
 
   // What went wrong, or "".
-  std::string Add(const std::string& path, const std::string& name, int depth) {
+  std::string Add(const StepFile& source) {
+    const CopySource within(withheld_, source.source);
+    return Add(within, source.source, source.destination, 0);
+  }
+
+  std::string Digest() const { return Sha256Hex(list_); }
+
+ private:
+  std::string Add(const CopySource& within, const std::string& path, const std::string& name,
+                  int depth) {
+    const auto takes = within.Takes(path);
+    if (!takes) return ProblemAndCure(takes.error());
+    if (!*takes) return "";
     const auto info = files_.Stat(path);
     if (!info) return LocalFileProblem(path, info.error());
     if (++count_ > kMostStepFiles) return fmt::format("more than {} files", kMostStepFiles);
-    if (info->kind == FileInfo::Kind::kFolder) return AddFolder(path, name, depth);
+    if (info->kind == FileInfo::Kind::kFolder) return AddFolder(within, path, name, depth);
     const auto bytes = files_.Read(path, kLargestStepFile);
     if (!bytes) return fmt::format("`{}`: {}", path, Sentence(bytes.error()));
     total_ += bytes->size();
@@ -50,17 +67,15 @@ class ContentDigest {
     return "";
   }
 
-  std::string Digest() const { return Sha256Hex(list_); }
-
- private:
-  std::string AddFolder(const std::string& path, const std::string& name, int depth) {
+  std::string AddFolder(const CopySource& within, const std::string& path, const std::string& name,
+                        int depth) {
     if (depth > kDeepestFolder) return fmt::format("`{}` is nested too deep", path);
     const auto names = files_.List(path);
     if (!names) return fmt::format("`{}`: {}", path, Sentence(names.error()));
     list_ += fmt::format("folder {}\n", name);
     for (const std::string& child : *names) {
-      if (std::string problem =
-              Add(fmt::format("{}/{}", path, child), fmt::format("{}/{}", name, child), depth + 1);
+      if (std::string problem = Add(within, fmt::format("{}/{}", path, child),
+                                    fmt::format("{}/{}", name, child), depth + 1);
           !problem.empty()) {
         return problem;
       }
@@ -69,6 +84,7 @@ class ContentDigest {
   }
 
   FileSystem& files_;
+  const WithheldFiles& withheld_;
   std::string list_;
   std::uint64_t total_ = 0;
   int count_ = 0;
@@ -98,6 +114,10 @@ std::string PathFrom(const std::string& folder, const std::string& path) {
 std::optional<std::string> ReadTextFile(ValueReader& reader, FileSystem& files,
                                         const YamlNode& node, const Slot& slot,
                                         const std::string& path) {
+  if (const std::string why = reader.withheld().Why(path); !why.empty()) {
+    reader.Error(node, slot, fmt::format("the file `{}` {}: a spec cannot read it", path, why));
+    return std::nullopt;
+  }
   auto text = files.Read(path, kLargestMetadataFile);
   if (!text) {
     reader.Error(node, slot,
@@ -114,10 +134,10 @@ std::optional<std::string> ReadTextFile(ValueReader& reader, FileSystem& files,
 std::optional<std::string> DigestFiles(ValueReader& reader, FileSystem& files,
                                        const std::vector<StepFile>& sources,
                                        const std::vector<const YamlNode*>& at, const Slot& slot) {
-  ContentDigest digester(files);
+  ContentDigest digester(files, reader.withheld());
   bool ok = true;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    const std::string problem = digester.Add(sources[i].source, sources[i].destination, 0);
+    const std::string problem = digester.Add(sources[i]);
     if (problem.empty()) continue;
     reader.Error(*at[i], slot, problem);
     ok = false;
@@ -126,10 +146,11 @@ std::optional<std::string> DigestFiles(ValueReader& reader, FileSystem& files,
   return digester.Digest();
 }
 
-Result<std::string> DigestFiles(FileSystem& files, const std::vector<StepFile>& sources) {
-  ContentDigest digester(files);
+Result<std::string> DigestFiles(FileSystem& files, const std::vector<StepFile>& sources,
+                                const WithheldFiles& withheld) {
+  ContentDigest digester(files, withheld);
   for (const StepFile& source : sources) {
-    const std::string problem = digester.Add(source.source, source.destination, 0);
+    const std::string problem = digester.Add(source);
     if (!problem.empty()) return MakeError(ErrorCode::kIo, problem);
   }
   return digester.Digest();

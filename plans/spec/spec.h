@@ -3,12 +3,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "plans/engine/payload.h"
 #include "plans/spec/job_spec.h"
 #include "providers/base/diagnostic.h"
+#include "providers/os/withheld_files.h"
 #include "state/address.h"
 
 namespace podctl {
@@ -35,6 +37,8 @@ struct Spec {
   std::string zone;
   std::string state;  // `state:` of the spec; empty: podctl.state.json beside it
   std::vector<std::string> files;
+  // From what the spec names; never null.
+  std::shared_ptr<const WithheldFiles> withheld = std::make_shared<WithheldFiles>();
 };
 
 }  // namespace podctl

@@ -46,6 +46,11 @@ std::string Backquoted(const std::vector<std::string>& words) {
 
 }  // namespace
 
+const WithheldFiles& ValueReader::withheld() const {
+  static const WithheldFiles none_named{};
+  return withheld_ == nullptr ? none_named : *withheld_;
+}
+
 std::string WhyNotReadable(const std::string& name, bool is_set) {
   for (const std::string_view own : {"GOOGLE_OAUTH_ACCESS_TOKEN", "AWS_SECRET_ACCESS_KEY"}) {
     if (name == own) {

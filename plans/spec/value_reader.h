@@ -18,6 +18,7 @@
 #include "plans/spec/references.h"
 #include "plans/spec/yaml_tree.h"
 #include "providers/os/environment.h"
+#include "providers/os/withheld_files.h"
 #include "state/address.h"
 
 namespace podctl {
@@ -71,12 +72,14 @@ std::string WhyNotReadable(const std::string& name, bool is_set);
 class ValueReader {
  public:
   // `targets`: the kinds that can be referred to.
+  // `withheld`: lent; null where what is read names no files.
   ValueReader(const Variables& variables, const Environment& environment, Problems& problems,
-              std::vector<std::string> targets = {"pod"})
+              std::vector<std::string> targets = {"pod"}, const WithheldFiles* withheld = nullptr)
       : variables_(variables),
         environment_(environment),
         problems_(problems),
-        targets_(std::move(targets)) {}
+        targets_(std::move(targets)),
+        withheld_(withheld) {}
 
   void Error(const YamlNode& at, const Slot& slot, std::string summary, std::string suggestion = {},
              std::string detail = {});
@@ -117,6 +120,7 @@ class ValueReader {
   // Enough problems have been found: what costs time to explain need not be.
   bool has_enough() const { return problems_.is_full(); }
   const Environment& environment() const { return environment_; }
+  const WithheldFiles& withheld() const;
   // While set, source lines are left out of what is reported: they may show a secret.
   void HideSource(bool hide) { hide_source_ = hide; }
 
@@ -141,6 +145,7 @@ class ValueReader {
   const Environment& environment_;
   Problems& problems_;
   const std::vector<std::string> targets_;
+  const WithheldFiles* const withheld_;
   std::vector<FoundReference> added_;
   std::vector<FoundReference> references_;
   bool hide_source_ = false;

@@ -268,7 +268,8 @@ Result<ssh::Job> SshStepRunner::ScriptJob(const Step& step, const std::string& i
   TarStream archive;
   for (const StepFile& file : step.files) {
     const std::string source = ExpandHome(file.source);
-    if (Result<void> done = archive.AddLocal(files_, source, file.destination); !done) {
+    const CopySource within(withheld_, source);
+    if (Result<void> done = archive.AddLocal(files_, source, file.destination, &within); !done) {
       return done.error();
     }
   }

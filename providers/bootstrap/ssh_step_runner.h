@@ -11,6 +11,7 @@
 #include "providers/bootstrap/step_runner.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
+#include "providers/os/withheld_files.h"
 #include "providers/ssh/transport.h"
 
 namespace podctl {
@@ -19,8 +20,12 @@ class SshStepRunner final : public StepRunner {
  public:
   // All but `limits` are lent and must outlive it. Limits::command is not used: a step has its own.
   SshStepRunner(ssh::Transport& transport, FileSystem& files, Random& random,
-                const ssh::Limits& limits)
-      : transport_(transport), files_(files), random_(random), limits_(limits) {}
+                const ssh::Limits& limits, const WithheldFiles& withheld)
+      : transport_(transport),
+        files_(files),
+        random_(random),
+        limits_(limits),
+        withheld_(withheld) {}
 
   std::vector<StepOutcome> Run(const Step& step, const std::vector<WorkerAccess>& workers,
                                StepObserver& observer, std::stop_token stop) override;
@@ -33,6 +38,7 @@ class SshStepRunner final : public StepRunner {
   FileSystem& files_;
   Random& random_;
   const ssh::Limits limits_;
+  const WithheldFiles& withheld_;
 };
 
 // ---- The shell texts that bootstrap steps run on a worker. They are one argument of the remote

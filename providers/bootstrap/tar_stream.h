@@ -7,6 +7,7 @@
 
 #include "providers/base/error.h"
 #include "providers/os/file_system.h"
+#include "providers/os/withheld_files.h"
 #include "providers/tar/header.h"
 
 namespace podctl {
@@ -24,15 +25,18 @@ class TarStream {
   // A local file or folder with all that is in it. Links are followed. A file goes to
   // `destination`, or into it when that ends in "/"; a folder becomes `destination` itself.
   // kNotFound and the like when it cannot be read, kOutOfRange when a limit is passed,
-  // kInvalidArgument for sockets, devices and the like.
+  // kInvalidArgument for sockets, devices and the like. Of what `within` does not take, nothing;
+  // and its errors.
   Result<void> AddLocal(FileSystem& files, const std::string& source,
-                        const std::string& destination);
+                        const std::string& destination, const CopySource* within = nullptr);
 
   // The whole archive; the stream is empty afterwards.
   std::string Finish();
 
  private:
   Result<void> Add(const std::string& name, std::string_view bytes, unsigned mode, tar::Kind kind);
+  Result<void> AddJudged(const std::string& path, const std::string& name, unsigned mode,
+                         const CopySource& within);
 
   std::string bytes_;
   int entries_ = 0;

@@ -5,6 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "providers/os/withheld_files.h"
 
 namespace podctl {
 
@@ -15,7 +20,17 @@ Result<InputFile> InputFile::Open(const std::string& path) {
   if (auto regular = CheckRegular(file.get(), path); !regular) return regular.error();
   struct stat there {};
   if (fstat(file.get(), &there) != 0) return SystemError("read", path, errno);
-  return InputFile(path, std::move(file), static_cast<std::uint64_t>(there.st_size));
+  InputFile opened(path, std::move(file));
+  opened.size_ = static_cast<std::uint64_t>(there.st_size);
+  opened.number_ = {there.st_dev, there.st_ino};
+  return opened;
+}
+
+std::string InputFile::RealPath() const {
+  std::error_code problem;
+  const std::string link = "/proc/self/fd/" + std::to_string(file_.get());
+  const auto target = std::filesystem::read_symlink(link, problem);
+  return problem ? podctl::RealPath(path_) : target.string();
 }
 
 Result<std::size_t> InputFile::ReadAt(std::uint64_t offset, char* bytes, std::size_t size) {

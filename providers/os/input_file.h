@@ -10,6 +10,13 @@
 
 namespace podctl {
 
+// By which the kernel knows a file, whatever it is called.
+struct FileNumber {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  friend bool operator==(const FileNumber&, const FileNumber&) = default;
+};
+
 class InputFile {
  public:
   // kInvalidArgument for what is no regular file.
@@ -17,15 +24,18 @@ class InputFile {
 
   // Bytes, when it was opened.
   std::uint64_t size() const { return size_; }
+  // Where it lies now, without links, whatever its path has come to name.
+  std::string RealPath() const;
+  FileNumber number() const { return number_; }
   // At most `size` bytes from `offset` on; 0: the end.
   Result<std::size_t> ReadAt(std::uint64_t offset, char* bytes, std::size_t size);
 
  private:
-  InputFile(std::string path, Descriptor file, std::uint64_t size)
-      : path_(std::move(path)), file_(std::move(file)), size_(size) {}
+  InputFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
   std::string path_;
   Descriptor file_;
-  std::uint64_t size_;
+  std::uint64_t size_ = 0;
+  FileNumber number_;
 };
 
 }  // namespace podctl

@@ -28,7 +28,8 @@ std::uint64_t Archive::Entry::end() const {
 
 Result<std::unique_ptr<Archive>> Archive::Of(FileSystem& files,
                                              const std::vector<std::string>& sources,
-                                             const ExcludeFilter& exclude) {
+                                             const ExcludeFilter& exclude,
+                                             const CopySource* within) {
   std::unique_ptr<Archive> archive(new Archive);
   std::set<std::string> names;
   for (const std::string& source : sources) {
@@ -47,9 +48,9 @@ Result<std::unique_ptr<Archive>> Archive::Of(FileSystem& files,
                        "The second would replace the first; copy them one after the other.");
     }
     const auto add = [&](const std::string& path, const std::string& as, const FileInfo& info) {
-      return archive->Add(path, as, info);
+      return archive->Add(path, as, info, within);
     };
-    if (auto added = Walk(files, source, name, exclude, add); !added) return added.error();
+    if (auto added = Walk(files, source, name, exclude, add, within); !added) return added.error();
   }
   archive->size_ += EndBlocks().size();
   return archive;
@@ -66,29 +67,42 @@ void Archive::Append(Entry entry) {
   entries_.push_back(std::move(entry));
 }
 
-Result<void> Archive::Add(const std::string& source, const std::string& name,
-                          const FileInfo& info) {
+Result<void> Archive::Add(const std::string& source, const std::string& name, const FileInfo& info,
+                          const CopySource* within) {
   if (entries_.size() >= kMaxEntries) {
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("more than {} files and folders to copy", kMaxEntries));
   }
   if (info.kind == FileInfo::Kind::kFolder) {
-    Append({0, "", name + "/", 0, info.mode, 0});
+    Append({0, "", name + "/", 0, info.mode, 0, {}});
     return {};
   }
   // Whether it can be read is better known now than in the middle.
   auto file = InputFile::Open(source);
   if (!file) return file.error();
-  Append({0, source, name, file->size(), info.mode, 0});
+  FileNumber judged;
+  if (within != nullptr) {
+    const auto takes = within->Judge(source, file->RealPath());
+    if (!takes) return takes.error();
+    if (!*takes) return {};
+    judged = file->number();
+  }
+  Append({0, source, name, file->size(), info.mode, 0, judged});
   return {};
 }
 
 Result<void> Walk(FileSystem& files, const std::string& source, const std::string& name,
-                  const ExcludeFilter& exclude, const Visit& visit, int depth) {
+                  const ExcludeFilter& exclude, const Visit& visit, const CopySource* within,
+                  int depth) {
   if (exclude && exclude(name)) return {};
   if (depth > kMaxDepth) {
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("`{}` lies more than {} folders deep", source, kMaxDepth));
+  }
+  if (within != nullptr) {
+    const auto takes = within->Takes(source);
+    if (!takes) return takes.error();
+    if (!*takes) return {};
   }
   const Result<FileInfo> info = files.Stat(source);
   if (!info) return info.error();
@@ -104,7 +118,8 @@ Result<void> Walk(FileSystem& files, const std::string& source, const std::strin
     return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", each);
   };
   for (const std::string& each : *names) {
-    auto walked = Walk(files, below(source, each), below(name, each), exclude, visit, depth + 1);
+    auto walked =
+        Walk(files, below(source, each), below(name, each), exclude, visit, within, depth + 1);
     if (!walked) return walked;
   }
   return {};
@@ -171,6 +186,14 @@ InputFile* Archive::Open(const Entry& entry) {
   auto file = InputFile::Open(entry.path);
   if (!file) {
     if (!trouble_) trouble_ = file.error();
+    return nullptr;
+  }
+  if (entry.number != FileNumber() && file->number() != entry.number) {
+    if (!trouble_) {
+      trouble_ = MakeError(ErrorCode::kAborted,
+                           fmt::format("{} was replaced while it was copied", entry.path),
+                           "The copies of it are not whole; copy it again.");
+    }
     return nullptr;
   }
   if (open_.size() >= kMostOpen) open_.pop_front();

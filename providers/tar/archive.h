@@ -16,6 +16,7 @@
 #include "providers/base/error.h"
 #include "providers/os/file_system.h"
 #include "providers/os/input_file.h"
+#include "providers/os/withheld_files.h"
 
 namespace podctl::tar {
 
@@ -26,11 +27,12 @@ using ExcludeFilter = std::function<bool(std::string_view name)>;
 // Goes through a local file, or folder with all that is in it: `visit` is given each with its name
 // in the archive, a folder before what is in it. Links are followed. Errors name the path:
 // kNotFound and the like, kOutOfRange beyond kMaxDepth, kInvalidArgument for sockets,
-// devices and the like.
+// devices and the like. With `within`, what it takes alone, and its errors.
 using Visit = std::function<Result<void>(const std::string& source, const std::string& name,
                                          const FileInfo& info)>;
 Result<void> Walk(FileSystem& files, const std::string& source, const std::string& name,
-                  const ExcludeFilter& exclude, const Visit& visit, int depth = 0);
+                  const ExcludeFilter& exclude, const Visit& visit,
+                  const CopySource* within = nullptr, int depth = 0);
 
 class Archive {
  public:
@@ -40,10 +42,12 @@ class Archive {
   // Each source, a file or a folder with all that is in it, under its own base name. Errors as
   // those of Walk; kOutOfRange also beyond kMaxEntries, kInvalidArgument also for two sources of
   // one name. `exclude` is asked for each file and folder by its name in the archive,
-  // "src/data/x.bin"; of a folder that is left out nothing is packed. May be empty.
+  // "src/data/x.bin"; of a folder that is left out nothing is packed. May be empty. `within`, which
+  // is not kept, has looked at the very files whose bytes are read later.
   static Result<std::unique_ptr<Archive>> Of(FileSystem& files,
                                              const std::vector<std::string>& sources,
-                                             const ExcludeFilter& exclude = {});
+                                             const ExcludeFilter& exclude = {},
+                                             const CopySource* within = nullptr);
 
   std::uint64_t size() const { return size_; }    // bytes of the archive
   std::uint64_t bytes() const { return bytes_; }  // of the files in it
@@ -62,10 +66,12 @@ class Archive {
     std::uint64_t size = 0;
     unsigned mode = 0;
     std::uint64_t header = 0;  // bytes of its header
+    FileNumber number = {};    // of a file
     std::uint64_t end() const;
   };
   Archive() = default;
-  Result<void> Add(const std::string& source, const std::string& name, const FileInfo& info);
+  Result<void> Add(const std::string& source, const std::string& name, const FileInfo& info,
+                   const CopySource* within);
   void Append(Entry entry);
   std::size_t ReadEntry(const Entry& entry, std::uint64_t offset, char* bytes, std::size_t size);
   std::size_t ReadData(const Entry& entry, std::uint64_t offset, char* bytes, std::size_t size);

@@ -10,8 +10,10 @@
 
 #include "plans/fleet/cp/copy.h"
 #include "plans/jobs/command_text.h"
+#include "providers/base/digest.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
+#include "providers/os/input_file.h"
 #include "providers/tar/archive.h"
 #include "providers/tar/remote_texts.h"
 #include "providers/workers/drain.h"
@@ -306,14 +308,17 @@ Result<Packing> PackingOf(FileSystem& files, const JobSync& sync) {
   return packing;
 }
 
-std::optional<Blocker> SyncOne(WorkerRounds& rounds, FileSystem& files,
+std::optional<Blocker> SyncOne(WorkerRounds& rounds, const SyncDoors& doors,
                                const std::vector<WorkerAccess>& chosen, const JobSync& sync,
                                const PrepareListener& tell) {
+  FileSystem& files = doors.files;
+  const CopySource within(doors.withheld, sync.source);
+  if (const auto takes = within.Takes(sync.source); !takes) return Refusal(takes.error());
   const auto packing = PackingOf(files, sync);
   if (!packing) return Refusal(packing.error());
-  auto archive = tar::Archive::Of(files, packing->sources, [&](std::string_view name) {
-    return IsExcluded(sync.exclude, name);
-  });
+  auto archive = tar::Archive::Of(
+      files, packing->sources,
+      [&](std::string_view name) { return IsExcluded(sync.exclude, name); }, &within);
   if (!archive) return Refusal(archive.error());
   ArchiveFeed feed(**archive);
   const bool into = packing->is_folder || sync.destination.ends_with('/');
@@ -329,7 +334,82 @@ std::optional<Blocker> SyncOne(WorkerRounds& rounds, FileSystem& files,
   return std::nullopt;
 }
 
+// Hashes what is walked through.
+class SyncReader {
+ public:
+  explicit SyncReader(const CopySource& within) : within_(within) {}
+
+  Result<void> Add(const std::string& path, const std::string& name, const FileInfo& info) {
+    if (++entries_ > tar::Archive::kMaxEntries) {
+      return MakeError(ErrorCode::kOutOfRange, fmt::format("more than {} files and folders to copy",
+                                                           tar::Archive::kMaxEntries));
+    }
+    if (info.kind == FileInfo::Kind::kFolder) {
+      all_.Add(fmt::format("folder {}\n", name));
+      return {};
+    }
+    auto file = InputFile::Open(path);
+    if (!file) return file.error();
+    const auto takes = within_.Judge(path, file->RealPath());
+    if (!takes) return takes.error();
+    if (!*takes) return {};
+    Sha256 digest;
+    std::uint64_t size = 0;
+    while (true) {
+      const auto got = file->ReadAt(size, buffer_.data(), buffer_.size());
+      if (!got) return got.error();
+      if (*got == 0) break;
+      digest.Add(std::string_view(buffer_).substr(0, *got));
+      size += *got;
+    }
+    content_.bytes += size;
+    ++content_.files;
+    all_.Add(fmt::format("{} {} {}\n", std::move(digest).Hex(), (info.mode & 0100) != 0 ? "x" : "-",
+                         name));
+    return {};
+  }
+
+  SyncContent Finish() && {
+    content_.digest = std::move(all_).Hex();
+    return std::move(content_);
+  }
+
+ private:
+  const CopySource& within_;
+  Sha256 all_;
+  SyncContent content_;
+  std::size_t entries_ = 0;
+  std::string buffer_ = std::string(std::size_t{1} << 20, '\0');
+};
+
+bool IsOfGit(std::string_view name) {
+  return name.substr(name.rfind('/') + 1) == ".git";
+}
+
 }  // namespace
+
+Result<SyncContent> ReadSync(const SyncDoors& doors, const JobSync& sync) {
+  const CopySource within(doors.withheld, sync.source);
+  if (const auto takes = within.Takes(sync.source); !takes) return takes.error();
+  const auto packing = PackingOf(doors.files, sync);
+  if (!packing) return packing.error();
+  SyncReader reader(within);
+  const auto leave_out = [&](std::string_view name) {
+    return IsOfGit(name) || IsExcluded(sync.exclude, name);
+  };
+  const auto add = [&](const std::string& path, const std::string& name, const FileInfo& info) {
+    return reader.Add(path, name, info);
+  };
+  for (const std::string& source : packing->sources) {
+    // A file is named by its destination.
+    const std::string name = packing->is_folder ? tar::BaseName(source) : "file";
+    auto walked =
+        tar::Walk(doors.files, source, name,
+                  packing->is_folder ? tar::ExcludeFilter(leave_out) : nullptr, add, &within);
+    if (!walked) return walked.error();
+  }
+  return std::move(reader).Finish();
+}
 
 bool IsExcluded(const std::vector<std::string>& patterns, std::string_view path) {
   const std::string whole(path);
@@ -352,11 +432,11 @@ std::optional<Blocker> DrainForJob(WorkerRounds& rounds, const ReadyLaunch& read
   return EndHolders(rounds, ready, job, request, tell);
 }
 
-std::optional<Blocker> SyncForJob(WorkerRounds& rounds, FileSystem& files,
+std::optional<Blocker> SyncForJob(WorkerRounds& rounds, const SyncDoors& doors,
                                   const std::vector<WorkerAccess>& workers, const JobSpec& job,
                                   const PrepareListener& tell) {
   for (const JobSync& sync : job.sync) {
-    if (auto why = SyncOne(rounds, files, workers, sync, tell)) return why;
+    if (auto why = SyncOne(rounds, doors, workers, sync, tell)) return why;
   }
   return std::nullopt;
 }

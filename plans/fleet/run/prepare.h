@@ -18,6 +18,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/job_spec.h"
 #include "providers/os/file_system.h"
+#include "providers/os/withheld_files.h"
 #include "providers/workers/probe.h"
 
 namespace podctl {
@@ -78,9 +79,24 @@ std::optional<Blocker> DrainForJob(WorkerRounds& rounds, const ReadyLaunch& read
                                    const JobSpec& job, const DrainRequest& request,
                                    const PrepareListener& tell);
 
-// Copies each source over its destination: a folder's content into the folder, a file to the file.
-// What is there beside it stays.
-std::optional<Blocker> SyncForJob(WorkerRounds& rounds, FileSystem& files,
+// All of it is lent.
+struct SyncDoors {
+  FileSystem& files;
+  const WithheldFiles& withheld;
+};
+// What an entry of `sync` would copy now.
+struct SyncContent {
+  std::string digest;  // SHA-256 over names, contents and who may execute them, in hex
+  std::size_t files = 0;
+  std::uint64_t bytes = 0;
+};
+// What git keeps for itself (`.git`) is copied, and not counted here: it differs from one checkout
+// of the same files to the next. Errors as when it is copied; kNotFound: there is no such source.
+Result<SyncContent> ReadSync(const SyncDoors& doors, const JobSync& sync);
+
+// Copies each source over its destination: a folder's content into the folder, but for what is
+// withheld; a file to the file. What is there beside it stays.
+std::optional<Blocker> SyncForJob(WorkerRounds& rounds, const SyncDoors& doors,
                                   const std::vector<WorkerAccess>& workers, const JobSpec& job,
                                   const PrepareListener& tell);
 

@@ -84,7 +84,8 @@ class JobRun {
     }
     const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid();
     if (request_.sync && fresh &&
-        Blocked(SyncForJob(doors_.rounds, doors_.files, ready_->workers, job_, tell))) {
+        Blocked(SyncForJob(doors_.rounds, {doors_.files, *spec_.withheld}, ready_->workers, job_,
+                           tell))) {
       return false;
     }
     synced_uid_ = ready_->record.uid().empty() ? "?" : ready_->record.uid();
@@ -283,7 +284,8 @@ DetachReport DetachJob(const DetachDoors& doors, const Spec& spec, const JobSpec
     done.blocker = DrainForJob(doors.rounds, *ready, job, drain, hooks.on_event);
   }
   if (request.sync && !done.blocker) {
-    done.blocker = SyncForJob(doors.rounds, doors.files, ready->workers, job, hooks.on_event);
+    done.blocker = SyncForJob(doors.rounds, {doors.files, *spec.withheld}, ready->workers, job,
+                              hooks.on_event);
   }
   if (done.blocker) return done;
   if (hooks.on_ready) hooks.on_ready();

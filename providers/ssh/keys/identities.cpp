@@ -151,6 +151,14 @@ Result<std::shared_ptr<const Identities>> Identities::LoadOrMake(const Environme
   return Load({}, environment, files);
 }
 
+std::vector<std::string> UsualKeyFiles(const Environment& environment) {
+  std::vector<std::string> paths;
+  const std::string home = Home(environment);
+  if (home.empty()) return paths;
+  for (const char* const name : kUsualFiles) paths.push_back(home + "/.ssh/" + name);
+  return paths;
+}
+
 std::vector<std::string> Identities::PublicKeyLines() const {
   PODCTL_CHECK(!keys_.empty());
   std::vector<std::string> lines;

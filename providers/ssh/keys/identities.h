@@ -20,6 +20,9 @@ namespace podctl::ssh {
 // The file below ~/.ssh of a key that podctl makes.
 inline constexpr const char* kMadeKey = "podctl_ed25519";
 
+// The private keys in ~/.ssh that are offered when none is named.
+std::vector<std::string> UsualKeyFiles(const Environment& environment);
+
 // sshd hangs up after so many refused keys (MaxAuthTries).
 inline constexpr std::size_t kMaxKeysOffered = 6;
 

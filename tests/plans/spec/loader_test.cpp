@@ -65,6 +65,26 @@ TEST_F(LoaderTest, WhatPodctlLogsInWithIsNotForSpecs) {
   }
 }
 
+TEST_F(LoaderTest, WhatPodctlKeepsAndLogsInWithIsNoFileForSpecs) {
+  options_.withheld = std::make_shared<WithheldFiles>();
+  options_.withheld->AddCredential("../tok");
+  for (const std::string path :
+       {".podctl/google-token", "../tok", "podctl.state.json", "keys/mine", "/proc/self/environ"}) {
+    files_.SetFile(path, "the-secret");
+    for (const std::string& keys :
+         {"    metadata: {t: {file: " + path + ", sensitive: true}}\n",
+          "    bootstrap:\n      - {name: s, run: 'true', files: [{source: " + path +
+              ", destination: ~/x}]}\n"}) {
+      LoadPod("    ssh: {identityFile: keys/mine}\n" + keys);
+      EXPECT_THAT(report_, HasSubstr("`" + path + "` is ")) << keys;
+      EXPECT_THAT(report_, HasSubstr(": a spec cannot ")) << keys;
+    }
+  }
+  files_.SetFile("motd", "hello");
+  LoadPod("    metadata: {t: {file: motd}}\n");
+  EXPECT_EQ(report_, "");
+}
+
 TEST_F(LoaderTest, ReadsTheFirstSpecOfTheReadme) {
   const Spec spec = Load(R"(
 project: my-project

@@ -62,7 +62,7 @@ class SshStepRunnerTest : public ::testing::Test {
   }
   std::vector<StepOutcome> Run(const Step& step, int workers = 1, std::stop_token stop = {}) {
     ssh::FanOut fan_out(keyring_, clock_, random_);
-    SshStepRunner runner(fan_out, files_, random_, limits_);
+    SshStepRunner runner(fan_out, files_, random_, limits_, withheld_);
     return runner.Run(step, Workers(workers), log_, std::move(stop));
   }
   static Step Script(const std::string& text) {
@@ -88,6 +88,7 @@ class SshStepRunnerTest : public ::testing::Test {
   TempFolder programs_;
   FixedEnvironment environment_{{}};
   RealFileSystem files_;
+  WithheldFiles withheld_;
   RealClock clock_;
   RealRandom random_;
   ssh::Keyring keyring_{environment_, files_};

@@ -88,6 +88,24 @@ TEST_F(TarStreamTest, LeavesTheModeOfAFolderThatIsThere) {
   EXPECT_EQ(Mode(In("home")), 0711U);
 }
 
+TEST_F(TarStreamTest, OfASpecPacksNothingThatIsWithheldOrLeadsElsewhere) {
+  fs::create_directories(In("src/.podctl"));
+  WriteAll(In("src/.podctl/key"), "the-key");
+  WriteAll(In("src/a"), "harmless");
+  const WithheldFiles withheld{};
+  const CopySource within(withheld, In("src"));
+  ASSERT_TRUE(stream_.AddLocal(files_, In("src"), "~/copy", &within));
+  Unpack();
+  EXPECT_EQ(ReadAll(In("home/copy/a")), "harmless");
+  EXPECT_FALSE(fs::exists(In("home/copy/.podctl")));
+  fs::create_symlink("/etc/passwd", In("src/s"));
+  EXPECT_EQ(stream_.AddLocal(files_, In("src"), "~/copy", &within).error().code,
+            ErrorCode::kPermissionDenied);
+  const CopySource kernel(withheld, "/proc/self/environ");
+  EXPECT_EQ(stream_.AddLocal(files_, "/proc/self/environ", "~/env", &kernel).error().message,
+            "`/proc/self/environ` is no file of a disk: a spec cannot have it copied");
+}
+
 TEST_F(TarStreamTest, RefusesWhatItCannotPack) {
   EXPECT_EQ(stream_.AddLocal(files_, In("nowhere"), "~/x").error().code, ErrorCode::kNotFound);
   ASSERT_EQ(mkfifo(In("src/pipe").c_str(), 0600), 0);

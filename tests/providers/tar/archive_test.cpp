@@ -43,6 +43,30 @@ class ArchiveTest : public ::testing::Test {
   TempFolder folder_;
 };
 
+// What a spec names is packed from the files that were looked at, and from no others.
+TEST_F(ArchiveTest, WithinASourceNothingIsPackedThatIsWithheldOrElsewhere) {
+  fs::create_directories(At("src/.podctl"));
+  WriteAll(At("src/.podctl/key"), "the-key");
+  WriteAll(At("src/a"), "harmless");
+  const WithheldFiles withheld{};
+  const CopySource within(withheld, At("src"));
+  const auto archive = Archive::Of(files_, {At("src")}, {}, &within);
+  ASSERT_TRUE(archive) << archive.error().message;
+  EXPECT_EQ((*archive)->files(), 1u);
+  // Exchanged in the middle.
+  fs::remove(At("src/a"));
+  fs::create_symlink(".podctl/key", At("src/a"));
+  EXPECT_EQ(Whole(**archive).find("the-key"), std::string::npos);
+  EXPECT_THAT((*archive)->trouble()->message, HasSubstr("was replaced while it was copied"));
+
+  WriteAll(At("outside"), "x");
+  fs::create_symlink("../outside", At("src/leads-out"));
+  const auto refused = Archive::Of(files_, {At("src")}, {}, &within);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kPermissionDenied);
+  EXPECT_THAT(refused.error().message, HasSubstr("src/leads-out` is a link that leads out"));
+}
+
 TEST_F(ArchiveTest, TarTakesItAndFindsEverything) {
   const std::string long_name(120, 'n');
   fs::create_directories(At("src/deep/" + long_name));

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "providers/gcp/credentials/credential_paths.h"
 #include "tests/providers/gcp/credentials/token_world.h"
 
 namespace podctl::gcp {
@@ -48,6 +49,19 @@ class CredentialsTest : public TokenWorld {
     return {R"({"access_token":")" + token + R"(","expires_in":)" + std::to_string(life) + "}"};
   }
 };
+
+TEST_F(CredentialsTest, TheFilesThatLogInAreKnown) {
+  files_.SetFile("/run/creds.json",
+                 R"({"type":"external_account","credential_source":{"file":"/run/oidc"}})");
+  files_.SetFile(kTokenFile, "no JSON");
+  const FixedEnvironment environment({{"HOME", "/home/alice"},
+                                      {"CLOUDSDK_CONFIG", "/conf"},
+                                      {"CLOUDSDK_AUTH_ACCESS_TOKEN_FILE", kTokenFile},
+                                      {"GOOGLE_APPLICATION_CREDENTIALS", "/run/creds.json"}});
+  EXPECT_THAT(CredentialPaths(environment, files_),
+              ElementsAre(kTokenFile, "/run/creds.json", "/run/oidc", "/conf",
+                          "/home/alice/.config/gcloud"));
+}
 
 TEST_F(CredentialsTest, TheTokensFileComesFirst) {
   files_.SetFile(kTokenFile, "from-file\n");
