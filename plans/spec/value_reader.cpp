@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "plans/spec/names.h"
@@ -37,6 +38,36 @@ int CountBefore(const std::string& text, const std::string& needle, std::size_t 
   return count;
 }
 
+bool LogsPodctlIn(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"GOOGLE_OAUTH_ACCESS_TOKEN",
+                                                      "CLOUDSDK_AUTH_ACCESS_TOKEN",
+                                                      "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+// By which a job of GitHub or GitLab shows who it is, and what pipelines of podctl's template are
+// given: who plans a pull request would hand them to its author.
+bool IsOfPipeline(std::string_view name) {
+  constexpr std::array<std::string_view, 16> kNames = {"ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+                                                       "ACTIONS_ID_TOKEN_REQUEST_URL",
+                                                       "ACTIONS_RUNTIME_TOKEN",
+                                                       "ACTIONS_RUNTIME_URL",
+                                                       "ACTIONS_CACHE_URL",
+                                                       "ACTIONS_RESULTS_URL",
+                                                       "GITHUB_TOKEN",
+                                                       "GH_TOKEN",
+                                                       "CI_JOB_TOKEN",
+                                                       "CI_BUILD_TOKEN",
+                                                       "CI_REGISTRY_PASSWORD",
+                                                       "CI_DEPENDENCY_PROXY_PASSWORD",
+                                                       "CI_DEPLOY_PASSWORD",
+                                                       "CI_REPOSITORY_URL",
+                                                       "GOOGLE_TOKEN",
+                                                       "SSH_KEY"};
+  return name.starts_with("CI_JOB_JWT") || name == "COMMENT_TOKEN" ||
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 std::string Backquoted(const std::vector<std::string>& words) {
   std::vector<std::string> quoted;
   quoted.reserve(words.size());
@@ -52,13 +83,17 @@ const WithheldFiles& ValueReader::withheld() const {
 }
 
 std::string WhyNotReadable(const std::string& name, bool is_set) {
-  for (const std::string_view own : {"GOOGLE_OAUTH_ACCESS_TOKEN", "AWS_SECRET_ACCESS_KEY"}) {
-    if (name == own) {
-      return fmt::format(
-          "the environment variable `{}` is what podctl logs in with: a spec cannot "
-          "read it",
-          name);
-    }
+  if (LogsPodctlIn(name)) {
+    return fmt::format(
+        "the environment variable `{}` is what podctl logs in with: a spec cannot "
+        "read it",
+        name);
+  }
+  if (IsOfPipeline(name)) {
+    return fmt::format(
+        "the environment variable `{}` is what a pipeline's job logs in with: a spec cannot read "
+        "it",
+        name);
   }
   return is_set ? "" : fmt::format("the environment variable `{}` is not set", name);
 }

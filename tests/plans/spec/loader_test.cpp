@@ -53,13 +53,16 @@ class LoaderTest : public ::testing::Test {
 
 // A spec of a pull request is planned with them, and what it says is shown.
 TEST_F(LoaderTest, WhatPodctlLogsInWithIsNotForSpecs) {
-  for (const char* variable : {"GOOGLE_OAUTH_ACCESS_TOKEN", "AWS_SECRET_ACCESS_KEY"}) {
+  for (const char* variable :
+       {"GOOGLE_OAUTH_ACCESS_TOKEN", "AWS_SECRET_ACCESS_KEY", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+        "GITHUB_TOKEN", "CI_JOB_TOKEN", "CI_JOB_JWT_V2", "SSH_KEY", "COMMENT_TOKEN"}) {
     const std::string name = variable;
     environment_ = {{name, "the-secret"}};
     for (const std::string& keys : {"    description: \"${env." + name + "}\"\n",
                                     "    metadata: {t: {env: " + name + "}}\n"}) {
       LoadPod(keys);
-      EXPECT_THAT(report_, HasSubstr("`" + name + "` is what podctl logs in with"));
+      EXPECT_THAT(report_, HasSubstr("the environment variable `" + name + "` is what "));
+      EXPECT_THAT(report_, HasSubstr(" logs in with: a spec cannot read it"));
       EXPECT_THAT(report_, Not(HasSubstr("the-secret")));
     }
   }
