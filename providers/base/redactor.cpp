@@ -13,6 +13,7 @@ namespace podctl {
 namespace {
 
 constexpr std::size_t kShortestHidden = 4;
+constexpr std::size_t kShortestLine = 8;  // of a value of several
 constexpr std::string_view kInPlaceOfHidden = "(sensitive value)";
 
 // The longest first: one may be a part of another.
@@ -79,6 +80,17 @@ void HideInErrors(std::string_view value) {
   hidden.values.emplace(value);
   hidden.values.emplace(whole);
   hidden.values.insert(quoted.substr(1, quoted.size() - 2));
+  if (whole.find('\n') == std::string_view::npos) return;
+  std::string flat(whole);
+  std::replace(flat.begin(), flat.end(), '\n', ' ');
+  hidden.values.insert(std::move(flat));
+  for (const std::string& each : SplitLines(whole)) {
+    const std::string_view line = TrimBlanks(each);
+    if (line.size() < kShortestLine) continue;
+    const std::string as_json = ToJson(Value(std::string(line)));
+    hidden.values.emplace(line);
+    hidden.values.insert(as_json.substr(1, as_json.size() - 2));
+  }
 }
 
 void RedactErrors(Value* answer) {

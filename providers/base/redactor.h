@@ -12,7 +12,8 @@
 namespace podctl {
 
 // A whole value is hidden, as it is and as it stands within a JSON string. One of fewer than four
-// characters is none: it would make words unreadable, and hide nothing.
+// characters is none: it would make words unreadable, and hide nothing. Of a value of several lines
+// also each line of at least eight characters, and all of them joined by blanks.
 void HideInErrors(std::string_view value);
 
 // The texts of errors within a JSON answer: all of its members `error`, but for the words by which

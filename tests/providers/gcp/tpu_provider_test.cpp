@@ -70,16 +70,19 @@ TEST_F(LoopbackProviderTest, ASensitiveValueThatTheServiceRepeatsIsNotShown) {
   HideInErrors("hf_secret");
   HideInErrors("hf_secret_longer");
   HideInErrors("abc");
+  HideInErrors("-----BEGIN\nMIIEvQIBADANBg\nshort\n");
   transport_
       .Then(400, R"({"error":{"code":400,"status":"INVALID_ARGUMENT","message":
-          "bad metadata hf_secret, hf_secret_longer, abc, line \\\"one\\\"\\ntwo, line \"one\"\ntwo","details":[
+          "bad metadata hf_secret, hf_secret_longer, abc, MIIEvQIBADANBg, -----BEGIN MIIEvQIBADANBg short, short, line \\\"one\\\"\\ntwo, line \"one\"\ntwo","details":[
           {"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[
           {"field":"metadata","description":"hf_secret is bad"}]}]}})")
       .Then(200, R"({"name":"projects/p/locations/europe-west4-a/operations/o","done":true,
           "error":{"code":3,"message":"no hf_secret here"}})");
   const Error error = provider_.PatchNode(kNode, Value::EmptyMap(), {"labels"}, {}).error();
   EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
-  EXPECT_THAT(error.message, HasSubstr("bad metadata (sensitive value), (sensitive value), abc, "));
+  EXPECT_THAT(error.message,
+              HasSubstr("bad metadata (sensitive value), (sensitive value), abc, (sensitive "
+                        "value), (sensitive value), short, "));
   EXPECT_THAT(error.message, Not(HasSubstr("one")));
   EXPECT_THAT(error.message, Not(HasSubstr("hf_secret")));
   const auto operation =
