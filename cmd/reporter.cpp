@@ -105,7 +105,7 @@ class MarkdownReporter final : public TextReporter {
   void ShowPlan(const Plan& plan, const State&, bool,
                 const std::vector<std::string>& clauses) override {
     plan_ = &plan;
-    if (std::string jobs = JobsText(clauses); !jobs.empty()) notes_.push_back(std::move(jobs));
+    for (std::string& note : JobNotes(clauses)) notes_.push_back(std::move(note));
   }
   void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
     WriteSaved(streams().err, path, again);

@@ -176,7 +176,7 @@ void ShowWhatIsPlanned(Reporter& reporter, const PlanRun& run, bool is_new,
                        const std::vector<std::string>& ended) {
   for (const std::string& note : run.notes) reporter.Note(note);
   if (is_new) {
-    std::vector<std::string> jobs = JobsAffected(run.spec, run.plan);
+    std::vector<std::string> jobs = run.jobs;
     jobs.insert(jobs.end(), ended.begin(), ended.end());
     reporter.ShowPlan(run.plan, run.settled, run.problems.has_errors(), jobs);
   } else {

@@ -174,7 +174,7 @@ int RunShowPlan(Wiring& wiring, const ApplyOptions& options) {
     if (options.markdown) {
       if (!seal.empty()) notes.insert(notes.begin(), seal);
       for (const Besides& one : besides) notes.push_back(NoteOf(one));
-      if (!jobs.empty()) notes.push_back(jobs);
+      for (std::string& note : JobNotes(saved->jobs)) notes.push_back(std::move(note));
       streams.out << MarkdownOf(&saved->plan, {}, notes);
       return;
     }

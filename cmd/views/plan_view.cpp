@@ -387,9 +387,31 @@ std::string PlanSummary(const Plan& plan) {
 std::string JobsText(const std::vector<std::string>& clauses) {
   std::string text;
   for (const std::string& clause : clauses) {
-    text += fmt::format("{}{}.", text.empty() ? "Jobs: " : "\n      ", VisibleControls(clause));
+    const auto lines = SplitLines(clause);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      text += fmt::format("{}{}{}", text.empty() ? "Jobs: " : "\n      ", VisibleControls(lines[i]),
+                          i == 0 ? "." : "");
+    }
   }
   return text;
+}
+
+std::vector<std::string> JobNotes(const std::vector<std::string>& clauses) {
+  std::vector<std::string> notes;
+  for (const std::string& clause : clauses) {
+    const auto lines = SplitLines(clause);
+    const std::string job = clause.substr(0, clause.find(' '));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const bool inner = i > 0 && lines[i].starts_with("    ");
+      if (inner && !notes.empty()) {
+        notes.back() += " " + std::string(TrimBlanks(lines[i]));
+      } else {
+        notes.push_back(i == 0 ? fmt::format("Jobs: {}.", lines[i])
+                               : fmt::format("{}, {}", job, TrimBlanks(lines[i])));
+      }
+    }
+  }
+  return notes;
 }
 
 }  // namespace podctl

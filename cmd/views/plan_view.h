@@ -41,7 +41,10 @@ bool IsText(const AttributeChange& attribute);
 std::string PlanSummary(const Plan& plan);
 
 // "Jobs: train runs on pod.research, which is replaced." of what a plan means for the jobs of the
-// spec, a clause each; "" when there is nothing to say. Ends without a newline.
+// spec, a clause each with further lines on what is started; "" when there is nothing to say. Ends
+// without a newline.
 std::string JobsText(const std::vector<std::string>& clauses);
+// The same for a list of short notes.
+std::vector<std::string> JobNotes(const std::vector<std::string>& clauses);
 
 }  // namespace podctl

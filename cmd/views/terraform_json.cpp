@@ -275,6 +275,11 @@ Value TerraformPlan(const SavedPlan& saved) {
   Value variables = VariablesJson(saved);
   if (!variables.AsMap().empty()) document.Set("variables", std::move(variables));
   if (!drift.empty()) document.Set("resource_drift", std::move(drift));
+  if (!saved.jobs.empty()) {
+    Value::List jobs;
+    for (const std::string& job : saved.jobs) jobs.emplace_back(job);
+    document.Set("podctl_jobs", std::move(jobs));
+  }
   if (saved.prior) document.Set("prior_state", TerraformState(state));
   return document;
 }

@@ -3,16 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "plans/fleet/run/prepare.h"
+#include "plans/jobs/command_text.h"
+#include "plans/jobs/launch.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -102,6 +110,8 @@ bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteRes
 
 namespace {
 
+constexpr std::string_view kSyncLine = "\n  sync: ";
+
 // What becomes of the pod itself; "" for its steps, and for what is only bookkeeping.
 std::string_view FateOf(const Change& change) {
   if (AsPod(change) == nullptr) return "";
@@ -111,25 +121,135 @@ std::string_view FateOf(const Change& change) {
   return IsDelete(change) && change.address.deposed.empty() ? "is destroyed" : "";
 }
 
+// In one line where it is one, else line by line.
+std::string Told(std::string_view key, const std::string& text) {
+  if (text.find('\n') == std::string::npos) return fmt::format("\n  {}: {}", key, text);
+  std::string told = fmt::format("\n  {}:", key);
+  for (const std::string& line : SplitLines(text)) told += "\n    | " + line;
+  return told;
+}
+
+// Names and values of a spec, in one line whatever they hold.
+std::string Quoted(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_of(" \n\"'") == std::string::npos;
+  return plain ? VisibleControls(text) : ToJson(Value(text));
+}
+
+std::string EnvOf(const JobSpec& job) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : job.env) {
+    words.push_back(fmt::format(
+        "{}={}", name,
+        job.secret_env.contains(name) ? "(sensitive value)" : Quoted(TemplateAsWritten(value))));
+  }
+  return Join(words, " ");
+}
+
+// Where it really lies, when that is elsewhere than written.
+std::string SourceOf(const JobSync& sync, const std::string& base) {
+  const std::string folder = base + "/";
+  const bool below = !base.empty() && sync.source.starts_with(folder);
+  const std::string written = below ? sync.source.substr(folder.size()) : sync.source;
+  std::error_code unknown;
+  if (!std::filesystem::is_symlink(sync.source, unknown)) return Quoted(written);
+  return fmt::format("{} (a link to {})", Quoted(written), Quoted(RealPath(sync.source)));
+}
+
+std::string SyncOf(const JobSpec& job, const JobSync& sync, const SyncDoors& doors,
+                   const std::string& base, Diagnostics* problems) {
+  std::string text =
+      fmt::format("{}{} -> {}", kSyncLine, SourceOf(sync, base), Quoted(sync.destination));
+  for (const std::string& pattern : sync.exclude)
+    text += fmt::format(" without {}", Quoted(pattern));
+  const auto content = ReadSync(doors, sync);
+  if (content) {
+    return text + fmt::format(" ({}, {} bytes, sha256:{})", Plural(content->files, "file"),
+                              content->bytes, content->digest);
+  }
+  // The reader of the spec has made sure that this plan makes it.
+  if (content.error().code == ErrorCode::kNotFound && !doors.files.Stat(sync.source)) {
+    return text + " (not there yet)";
+  }
+  problems->Add({.summary = content.error().message,
+                 .place = job.place,
+                 .context = fmt::format("jobs.{}.sync", job.name),
+                 .detail = content.error().hint});
+  return text;
+}
+
+// All that is done when it starts.
+std::string TextOfStart(const JobSpec& job, const SyncDoors& doors, const std::string& base,
+                        Diagnostics* problems) {
+  std::string text = Told("command", TemplateAsWritten(CommandText(job, FlagWords(job))));
+  text += Told("launcher", std::string(LauncherName(job.launcher)));
+  if (!job.run_config.empty()) text += Told("runConfig", Join(RunConfigWords(job), " "));
+  text += Told("workers", job.workers.empty() ? "those of the launcher" : job.workers);
+  if (!job.env.empty()) text += Told("env", EnvOf(job));
+  if (!job.conda_env.empty()) text += Told("condaEnv", job.conda_env);
+  if (job.docker) {
+    std::vector<std::string> words = {job.docker->image};
+    words.insert(words.end(), job.docker->flags.begin(), job.docker->flags.end());
+    for (std::string& word : words) word = Quoted(word);
+    text += Told("docker", Join(words, " "));
+  }
+  for (const JobSync& sync : job.sync) text += SyncOf(job, sync, doors, base, problems);
+  return text;
+}
+
+// How a job's pod comes to be one that `autostart` jobs are started on.
+struct PodNews {
+  std::string_view fate;
+  bool made = false;
+  bool bootstrapped = false;
+};
+std::map<std::string, PodNews> NewsOf(const Plan& plan) {
+  std::map<std::string, PodNews> all;
+  for (const Change& change : plan.changes) {
+    const std::string pod = PodNameOf(change.address);
+    if (pod.empty()) continue;
+    PodNews& news = all[pod];
+    if (const std::string_view fate = FateOf(change); !fate.empty()) news.fate = fate;
+    news.made = news.made || Makes(change);
+    news.bootstrapped = news.bootstrapped || change.verb == Verb::kRun;
+  }
+  return all;
+}
+
 }  // namespace
 
-std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan) {
-  std::map<std::string, std::string_view> fates;  // by the pod's name
-  for (const Change& change : plan.changes) {
-    if (const std::string_view fate = FateOf(change); !fate.empty()) {
-      fates[PodNameOf(change.address)] = fate;
-    }
-  }
-  std::vector<std::string> lines;
+std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan, FileSystem& files,
+                                      const std::string& base, Diagnostics* problems) {
+  const auto all = NewsOf(plan);
+  const SyncDoors doors{files, *spec.withheld};
+  std::vector<std::string> texts;
   for (const JobSpec& job : spec.jobs) {
-    const auto fate = fates.find(job.pod);
-    if (fate == fates.end()) continue;
-    const bool starts =
-        job.autostart && (fate->second == "is created" || fate->second == "is replaced");
-    lines.push_back(fmt::format("{} is a job of {}, which {}{}", job.name, PodAddress(job.pod),
-                                fate->second, starts ? "; it is started then" : ""));
+    const auto found = all.find(job.pod);
+    if (found == all.end()) continue;
+    const PodNews& news = found->second;
+    const bool starts = job.autostart && (news.made || news.bootstrapped);
+    if (news.fate.empty() && !starts) continue;
+    std::string text = fmt::format("{} is a job of {}, which {}", job.name, PodAddress(job.pod),
+                                   news.fate.empty() ? "is bootstrapped" : news.fate);
+    if (starts) text += news.made ? "; it is started then" : "; it is started then unless it runs";
+    if (starts) text += TextOfStart(job, doors, base, problems);
+    texts.push_back(std::move(text));
   }
-  return lines;
+  return texts;
+}
+
+std::string JobWithOtherFiles(const std::vector<std::string>& before,
+                              const std::vector<std::string>& now) {
+  if (before.size() != now.size()) return "";
+  std::string job;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (before[i] == now[i]) continue;
+    if (before[i].substr(0, before[i].find(kSyncLine)) !=
+        now[i].substr(0, now[i].find(kSyncLine))) {
+      return "";
+    }
+    if (job.empty()) job = now[i].substr(0, now[i].find(' '));
+  }
+  return job;
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include "plans/session/known_pods.h"
 #include "plans/session/plan.h"
 #include "plans/spec/spec.h"
+#include "providers/base/diagnostic.h"
 #include "providers/ssh/transport.h"
 
 namespace podctl {
@@ -45,11 +46,20 @@ class DueJobsListener {
 bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteResult& result,
                   const std::string& owner, DueJobsListener& listener);
 
-// ---- What a plan means for the jobs of the spec. Pure.
+// ---- What a plan means for the jobs of the spec.
 
 // "train runs on pod.research, which is replaced", for each job whose pod is made, changed,
-// replaced or deleted.
-std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan);
+// replaced or deleted; and for each that is started then. Of those, in further lines of the same
+// text, all that is run and copied: who agrees to the plan agrees to that. What a source of `sync`
+// holds is read now and told by its digest; what keeps it from being copied goes to `problems`.
+// `base`: the folder that the spec's paths were made to start from; may be empty.
+std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan, FileSystem& files,
+                                      const std::string& base, Diagnostics* problems);
+
+// Whether two such answers for the same spec and plan tell only of other contents of what is
+// copied; "": they do not, else the job's name.
+std::string JobWithOtherFiles(const std::vector<std::string>& before,
+                              const std::vector<std::string>& now);
 
 // "train was started on pod.research at 2026-…, and no end of it is known here: the restart of
 // tpu-runtime ends it", for each job that does not outlive the plan. `state`: before it; `started`:

@@ -14,6 +14,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/route.h"
 #include "plans/kinds/pod/spec.h"
+#include "plans/session/due_jobs.h"
 #include "plans/session/history_hint.h"
 #include "plans/session/secrets.h"
 #include "plans/spec/source_file.h"
@@ -303,6 +304,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.kinds, run.problems);
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
+  run.jobs = JobsAffected(run.spec, run.plan, files, "", &run.problems);
   run.problems = WithSourceLines(files, run.problems);
   auto note = KeyNote(run.plan);
   // Who only looks hears of it; a watch would say it in every round.

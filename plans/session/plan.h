@@ -83,6 +83,7 @@ struct PlanRun {
   // looked at, but neither saved nor carried out.
   Diagnostics problems;
   std::vector<std::string> notes;
+  std::vector<std::string> jobs;  // what the plan means for those of the spec (due_jobs.h)
   // Pods whose creation, or deletion, an earlier run began, and this one found to be complete.
   std::size_t came = 0;
   std::size_t went = 0;

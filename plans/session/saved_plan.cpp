@@ -105,7 +105,7 @@ SavedPlan MakeSavedPlan(const PlanRun& run, const SavePlanRequest& request, Cloc
   }
   const SecretKey key = KeyOf(saved, run.stored);
   saved.preconditions = TakePreconditions(saved.plan, run.settled, run.observation, key, run.kinds);
-  saved.jobs = JobsAffected(run.spec, run.plan);
+  saved.jobs = run.jobs;
   HideSecrets(key, &saved.plan);
   return saved;
 }
@@ -260,6 +260,18 @@ class SavedRun {
     return true;
   }
 
+  // Of the spec that was reviewed, as CheckFiles of steps.
+  bool CheckJobFiles(const std::vector<std::string>& jobs, const Diagnostics& problems) {
+    const std::string job = JobWithOtherFiles(saved_.jobs, jobs);
+    if (job.empty()) return true;
+    const std::string why =
+        problems.items().empty() ? "." : ": " + problems.items().front().summary;
+    return RefuseStale(
+        fmt::format("The given plan file can no longer be applied because the files that the job "
+                    "{} copies to the workers were changed after the plan was created{}",
+                    job, why));
+  }
+
   // The spec is needed for sensitive values only; where it is there and was edited, that is said.
   bool RestoreFromSpec() {
     LoadOptions load = request_.plan.load;
@@ -277,11 +289,16 @@ class SavedRun {
     const bool edited = !run_.spec.digest.empty() && run_.spec.digest != saved_.spec_digest;
     // What a job runs stands in the spec alone: none is started that nobody has reviewed, nor one
     // that may be half read.
-    const bool reviewed = !edited && JobsAffected(run_.spec, saved_.plan) == saved_.jobs;
-    const bool withheld =
-        !reviewed && std::any_of(run_.spec.jobs.begin(), run_.spec.jobs.end(),
-                                 [](const JobSpec& job) { return job.autostart; });
-    if (problems.has_errors() || !reviewed) run_.spec.jobs.clear();
+    Diagnostics of_jobs;
+    const auto jobs = problems.has_errors() || edited
+                          ? std::vector<std::string>()
+                          : JobsAffected(run_.spec, saved_.plan, files_, base_, &of_jobs);
+    if (!CheckJobFiles(jobs, of_jobs)) return false;
+    const bool reviewed = !edited && !problems.has_errors() && jobs == saved_.jobs;
+    const bool withheld = (edited || (!reviewed && !problems.has_errors())) &&
+                          std::any_of(run_.spec.jobs.begin(), run_.spec.jobs.end(),
+                                      [](const JobSpec& job) { return job.autostart; });
+    if (!reviewed) run_.spec.jobs.clear();
     if (edited || withheld) WarnOfEdit(withheld);
     if (!NeedsSecrets(saved_.plan)) return true;
     if (problems.has_errors()) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -425,6 +426,62 @@ TEST(AutostartTest, ApplyStartsTheJobOnceItsPodIsThere) {
               HasSubstr("Jobs: serve is a job of pod.small, which is replaced"));
   EXPECT_THAT(box.Apply().err, HasSubstr("Job serve started on pod.small."));
   box.Run({"kill", "small", "serve"});
+}
+
+// Whoever may write the spec and what lies beside it, as in a pull request, comes to nothing that
+// podctl keeps there, and a reviewer reads what will run.
+TEST(AutostartTest, OnlyWhatWasShownIsCopiedAndStarted) {
+  Sandbox box;
+  box.StartEmulator("light", "0s");
+  const auto spec = [&](const std::string& source) {
+    box.WriteSpec(
+        "  small: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n"
+        "jobs:\n  serve:\n    pod: small\n    launcher: shell\n    autostart: true\n"
+        "    command: [\"cd ~/all; find . -type f; cat src/a; exec sleep 1000\"]\n"
+        "    sync: [{source: " +
+        source + ", destination: ~/all}]\n");
+    box.WriteFile("repo/podctl.yaml", box.ReadFile("podctl.yaml"));
+  };
+  const auto run = [&](Arguments words) {
+    words.insert(words.end(), {"-f", "repo/podctl.yaml"});
+    return box.Run(words);
+  };
+  std::filesystem::create_directories(box.Path("repo/.podctl"));
+  std::filesystem::create_directories(box.Path("repo/src"));
+  box.WriteFile("repo/.podctl/id_ed25519", "the-key\n");
+  box.WriteFile("repo/src/a", "one\n");
+  std::filesystem::create_symlink("../.podctl/id_ed25519", box.Path("repo/src/weights.bin"));
+  spec("src");
+  const RunResult refused = run({"plan"});
+  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("`repo/src/weights.bin` is a link that leads out of the "
+                                     "source `repo/src`"));
+  spec(".podctl");
+  EXPECT_THAT(run({"validate"}).err, HasSubstr("is podctl's own: a spec cannot have it copied"));
+
+  spec(".");
+  const RunResult plan = run({"plan", "--out", "repo/saved"});
+  ASSERT_EQ(plan.code, 0) << plan;
+  const std::string told =
+      "      command: cd ~/all; find . -type f; cat src/a; exec sleep 1000\n"
+      "        launcher: shell\n        workers: those of the launcher\n"
+      "        sync: repo/. -> ~/all (2 files, ";
+  EXPECT_THAT(plan.out, HasSubstr(told)) << plan;
+  EXPECT_THAT(box.Run({"show", "repo/saved"}).out, HasSubstr(told));
+  EXPECT_THAT(box.Run({"show", "--markdown", "repo/saved"}).out, HasSubstr("serve, sync: "));
+  EXPECT_THAT(box.Run({"show", "--json", "repo/saved"}).out, HasSubstr("  sync: repo/. -> ~/all"));
+  box.WriteFile("repo/src/a", "two\n");
+  const RunResult stale = run({"apply", "repo/saved"});
+  EXPECT_EQ(stale.code, 4) << stale;
+  EXPECT_THAT(stale.err, HasSubstr("the files that the job serve copies to the workers were"));
+  box.WriteFile("repo/src/a", "one\n");
+  const RunResult made = run({"apply", "repo/saved"});
+  ASSERT_EQ(made.code, 0) << made;
+  const std::string log = run({"logs", "small", "serve"}).out;
+  EXPECT_THAT(log, AllOf(HasSubstr("./src/a"), HasSubstr("./podctl.yaml"), HasSubstr("| one"),
+                         Not(HasSubstr(".podctl")), Not(HasSubstr("weights.bin")),
+                         Not(HasSubstr("podctl.state.json"))));
+  run({"kill", "small", "serve"});
 }
 
 // Each process knows which of how many it is, however it was started.

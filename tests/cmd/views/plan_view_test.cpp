@@ -380,5 +380,26 @@ TEST_F(PlanViewTest, Destroy) {
   Show("destroy.txt");
 }
 
+// What a spec says cannot look like a line of podctl's own.
+TEST(JobsTextTest, EachLineOfWhatIsStartedStandsBelowItsJob) {
+  const std::vector<std::string> clauses = {
+      "a is a job of pod.p, which is created; it is started then\n  command:\n    | one\n    | "
+      "two\x1b[2J\n  launcher: shell",
+      "b is a job of pod.p, which is created"};
+  EXPECT_EQ(JobsText(clauses),
+            "Jobs: a is a job of pod.p, which is created; it is started then.\n"
+            "        command:\n"
+            "          | one\n"
+            "          | two\\x1b[2J\n"
+            "        launcher: shell\n"
+            "      b is a job of pod.p, which is created.");
+  EXPECT_THAT(
+      JobNotes(clauses),
+      ::testing::ElementsAre("Jobs: a is a job of pod.p, which is created; it is started then.",
+                             "a, command: | one | two\x1b[2J", "a, launcher: shell",
+                             "Jobs: b is a job of pod.p, which is created."));
+  EXPECT_EQ(JobsText({}), "");
+}
+
 }  // namespace
 }  // namespace podctl

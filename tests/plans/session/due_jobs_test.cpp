@@ -4,12 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "providers/workers/jobs.h"
 #include "tests/plans/session/session_harness.h"
 #include "tests/support/fake_workers.h"
 
 namespace podctl {
 namespace {
+
+namespace fs = std::filesystem;
 
 using ::testing::ElementsAre;
 using testing::FakeWorkers;
@@ -179,6 +184,90 @@ TEST_F(DueJobsTest, APlanTellsWhichJobsItEnds) {
   EXPECT_THAT(
       JobsEnded(run.plan, run.settled, [&](const std::string&) { return std::vector{train}; }),
       ElementsAre(begin + "its replacement ends it"));
+}
+
+// ---- What a plan tells of them.
+
+class PlannedJobsTest : public DueJobsTest {
+ protected:
+  PlannedJobsTest() {
+    std::string pattern = (fs::temp_directory_path() / "podctl-test-XXXXXX").string();
+    PODCTL_CHECK(::mkdtemp(pattern.data()) != nullptr);
+    folder_ = fs::canonical(pattern).string();
+    fs::create_directories(folder_ + "/src/.git");
+    Write("src/a", "one");
+    Write("src/b.pyc", "compiled");
+    Write("src/.git/index", "1");
+  }
+  ~PlannedJobsTest() override { fs::remove_all(folder_); }
+
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + "/" + name) << text;
+  }
+  // Of a plan that makes the pod; the job `serve` copies src.
+  std::vector<std::string> Told() {
+    PlanRun run = Planned(Request());
+    run.spec.jobs.at(0).sync = {{folder_ + "/src", "~/the src", {"*.pyc"}}};
+    problems = {};
+    return JobsAffected(run.spec, run.plan, local_files, folder_, &problems);
+  }
+
+  std::string folder_;
+  Diagnostics problems;
+};
+
+TEST_F(PlannedJobsTest, ToldIsAllThatIsStartedAndCopied) {
+  Jobs(Job("serve",
+           "    autostart: true\n    workers: '0'\n    flags: {a: 1}\n"
+           "    env: {B: \"x y\", C: z}\n    docker: {image: i, flags: [--ipc=host]}\n") +
+       Job("eval", ""));
+  const auto told = Told();
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].substr(0, told[0].find("sha256:")),
+            "serve is a job of pod.research, which is created; it is started then\n"
+            "  command: t --a=1\n"
+            "  launcher: shell\n"
+            "  workers: 0\n"
+            "  env: B=\"x y\" C=z\n"
+            "  docker: i --ipc=host\n"
+            "  sync: src -> \"~/the src\" without *.pyc (1 file, 3 bytes, ");
+  EXPECT_EQ(told[1], "eval is a job of pod.research, which is created");
+  EXPECT_TRUE(problems.items().empty());
+}
+
+TEST_F(PlannedJobsTest, OtherContentsAreOtherWords) {
+  Jobs(Job("serve"));
+  const auto before = Told();
+  Write("src/b.pyc", "anew");
+  Write("src/.git/index", "2");
+  EXPECT_EQ(Told(), before) << "left out, and another one in each checkout";
+  EXPECT_EQ(JobWithOtherFiles(before, before), "");
+  Write("src/a", "two");
+  const auto now = Told();
+  EXPECT_NE(now, before);
+  EXPECT_EQ(JobWithOtherFiles(before, now), "serve");
+  EXPECT_EQ(JobWithOtherFiles({"serve\n  command: x"}, {"serve\n  command: y"}), "");
+}
+
+TEST_F(PlannedJobsTest, ALinkThatLeadsOutIsAProblemOfThePlan) {
+  Jobs(Job("serve"));
+  fs::create_symlink("/etc/passwd", folder_ + "/src/s");
+  Told();
+  ASSERT_EQ(problems.items().size(), 1u);
+  EXPECT_EQ(problems.items()[0].summary,
+            "`" + folder_ + "/src/s` is a link that leads out of the source `" + folder_ + "/src`");
+  EXPECT_EQ(problems.items()[0].context, "jobs.serve.sync");
+}
+
+TEST_F(PlannedJobsTest, AStepStartsThemToo) {
+  Jobs(Job("serve"));
+  ApplyAndStart();
+  Jobs(Job("serve") + Job("eval", ""), kStep);
+  const auto told = Told();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].substr(0, told[0].find('\n')),
+            "serve is a job of pod.research, which is bootstrapped; it is started then unless it "
+            "runs");
 }
 
 }  // namespace
