@@ -277,7 +277,14 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   PlanRequest request =
       wiring.plan_request(PlanOptionsOf(options), options.destroy ? "destroy" : "apply");
   request.will_log_in = !options.destroy && !options.refresh_only;
-  const PlanDoors doors = wiring.plan_doors();
+  PlanDoors doors = wiring.plan_doors();
+  std::string state;  // of a saved plan, which names it
+  if (is_saved) {
+    doors.open_store = [&](const std::string& path) {
+      state = path;
+      return wiring.OpenStore(path);
+    };
+  }
   auto run = PlanOf(reporter, is_saved ? PrepareSavedPlan(doors,
                                                           {options.plan_file, ForeignFlag(options),
                                                            wiring.endpoint(), std::move(request)},
@@ -309,7 +316,9 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   }
   if (end.result.interrupted) return kInterruptedExitCode;
   run->lock.reset();  // what is started asks the state for its pod
-  const KnownPods pods(wiring.pod_doors());
+  PodDoors to_pods = wiring.pod_doors();
+  if (is_saved) to_pods.open_store = [&] { return wiring.OpenStore(state); };
+  const KnownPods pods(std::move(to_pods));
   Starting starting(pods, started, reporter, wiring.streams(), wiring.clock());
   const DueJobDoors due{pods, wiring.ssh(), wiring.files(), wiring.random(), wiring.stops()};
   const bool all_started =

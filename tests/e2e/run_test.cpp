@@ -475,7 +475,7 @@ TEST(AutostartTest, OnlyWhatWasShownIsCopiedAndStarted) {
   EXPECT_EQ(stale.code, 4) << stale;
   EXPECT_THAT(stale.err, HasSubstr("the files that the job serve copies to the workers were"));
   box.WriteFile("repo/src/a", "one\n");
-  const RunResult made = run({"apply", "repo/saved"});
+  const RunResult made = box.Run({"apply", "repo/saved"});  // it says where spec and state are
   ASSERT_EQ(made.code, 0) << made;
   const std::string log = run({"logs", "small", "serve"}).out;
   EXPECT_THAT(log, AllOf(HasSubstr("./src/a"), HasSubstr("./podctl.yaml"), HasSubstr("| one"),
