@@ -83,8 +83,9 @@ TEST_F(RunEndTest, WhatIsDeafIsKilledByTheWorkerWhenNobodyWaitsAnyMore) {
   run->Signal(SIGINT);
   const RunResult result = run->Result();
   EXPECT_EQ(result.code, 130) << result;
-  EXPECT_THAT(result.err,
-              ContainsRegex("4 workers \\(0-3\\) were asked to end, still at it \\(KILL in [0-9]s\\)\n"))
+  EXPECT_THAT(
+      result.err,
+      ContainsRegex("4 workers \\(0-3\\) were asked to end, still at it \\(KILL in [0-9]s\\)\n"))
       << result;
   EXPECT_THAT(result.err, Not(HasSubstr("Left out"))) << "it has shown all; " << result;
 

@@ -101,8 +101,9 @@ TEST_F(RunPodsTest, EachSliceKnowsItselfAndIsNamedInTheEnd) {
       "1000\"]\n");
   const RunResult failed = Run();
   EXPECT_EQ(failed.code, 4) << failed;
-  EXPECT_THAT(failed.err, AllOf(HasSubstr("research[1]/3 failed first, "),
-                                HasSubstr("7 workers ([0]/0-3,[1]/0-2) were ended because of it\n")))
+  EXPECT_THAT(failed.err,
+              AllOf(HasSubstr("research[1]/3 failed first, "),
+                    HasSubstr("7 workers ([0]/0-3,[1]/0-2) were ended because of it\n")))
       << failed;
 }
 

@@ -117,7 +117,8 @@ TEST_F(StoryTest, CommandsAnswerFromEveryWorker) {
   EXPECT_EQ(box_.Run({"exec", "research", "--", "exit 7"}).code, 7);
   const RunResult split = box_.Run({"exec", "research", "--", "[ $(hostname | tail -c 2) != 3 ]"});
   EXPECT_EQ(split.code, 1) << split;
-  EXPECT_THAT(split.err, AllOf(HasSubstr("1 of 4 workers failed"), HasSubstr("1 worker (3): exit code 1\n")))
+  EXPECT_THAT(split.err,
+              AllOf(HasSubstr("1 of 4 workers failed"), HasSubstr("1 worker (3): exit code 1\n")))
       << split;
 
   const RunResult json = box_.Run({"exec", "research", "--json", "--", "hostname"});

@@ -315,7 +315,8 @@ TEST_F(WorkersTest, StoppedWorkersAreToldAndTheOthersAnswer) {
   EXPECT_EQ(run.code, 1) << run;
   EXPECT_EQ(CountLines(run.out, "research/", "up"), 2) << run;
   // One cause is one line, however many workers share it.
-  EXPECT_THAT(run.err, HasSubstr("2 of 4 workers failed:\n  2 workers (1,3): cannot connect to port"))
+  EXPECT_THAT(run.err,
+              HasSubstr("2 of 4 workers failed:\n  2 workers (1,3): cannot connect to port"))
       << run;
   EXPECT_EQ(CountLines(run.err, "  2 workers (1,3): ", ""), 1) << run;
 }

@@ -107,8 +107,7 @@ TEST_F(KnownPodsTest, OfAPodThatWasSuspendedItsQueuedResourceTells) {
   });
   const QueuedName lab{"p", "europe-west4-a", "lab"};
   cloud.queue.Put(lab, "SUSPENDED");
-  const std::string message =
-      "pod `research` has no workers: its queued resource lab is SUSPENDED";
+  const std::string message = "pod `research` has no workers: its queued resource lab is SUSPENDED";
   for (const char* state : {"DELETING", "PREEMPTED"}) {
     cloud.EditNode(node, [&](Value& value) { value.Set("state", state); });
     EXPECT_EQ(Known().Find("research").error().message, message) << state;
