@@ -296,7 +296,7 @@ class NotedLimits final : public ssh::Transport {
 // A worker that takes the probe and says nothing is not waited for for ever.
 TEST_F(SshStepRunnerTest, AReadinessProbeIsBounded) {
   NotedLimits noted;
-  SshStepRunner runner(noted, files_, random_, limits_);
+  SshStepRunner runner(noted, files_, random_, limits_, withheld_);
   Step step;
   step.kind = Step::Kind::kReadiness;
   runner.Run(step, Workers(1), log_, {});
