@@ -340,8 +340,8 @@ TEST_F(ProgressTest, EqualOutputsOfAStepAreShownOnceAtItsEnd) {
   gathered.OnComplete(step_, seconds(3), "");
   EXPECT_THAT(err_.str(), StartsWith("research/[0-1,3] (3 workers) | installing\n"
                                      "research/[0-1,3] (3 workers) | quick\n"
-                                     "research/2 | installing\n"
-                                     "research/2 | slow\n"));
+                                     "research/2                   | installing\n"
+                                     "research/2                   | slow\n"));
 }
 
 TEST_F(ProgressTest, WhatAStepHasWrittenThatWasLeftIsShownInTheEnd) {
