@@ -25,8 +25,8 @@ struct Trouble {
 
 // What is to be done, ready to be pasted into a shell. What is put in is not looked at again: a
 // worker may have a disk called "{workers}".
-std::string ToDo(const workers::Finding& finding, const std::string& pod,
-                 const std::string& numbers) {
+std::string WhatToDo(const workers::Finding& finding, const std::string& pod,
+                     const std::string& numbers) {
   std::string text;
   std::string_view rest = finding.to_do;
   while (!rest.empty()) {
@@ -86,8 +86,9 @@ void AppendTrouble(const DoctorReport& report, const Trouble& trouble, const Pai
     *text += fmt::format("      {}\n", count == 1 ? detail.substr(detail.find(' ') + 1) : detail);
   }
   if (trouble.finding->to_do.empty()) return;
-  *text += fmt::format("      → {}\n", ToDo(*trouble.finding, report.pod,
-                                            ShellQuote(FormatWorkers(trouble.workers, per_slice))));
+  *text +=
+      fmt::format("      → {}\n", WhatToDo(*trouble.finding, report.pod,
+                                           ShellQuote(FormatWorkers(trouble.workers, per_slice))));
 }
 
 Value FindingDocument(const workers::Finding& finding, const std::string& pod,
@@ -95,7 +96,7 @@ Value FindingDocument(const workers::Finding& finding, const std::string& pod,
   return Value::Map{{"code", finding.code},
                     {"summary", finding.summary},
                     {"detail", finding.detail},
-                    {"to_do", ToDo(finding, pod, numbers)}};
+                    {"to_do", WhatToDo(finding, pod, numbers)}};
 }
 
 Value ProbeDocument(const workers::ProbeReport& probe) {
@@ -161,7 +162,7 @@ std::string DoctorText(const DoctorReport& report, bool color) {
     text += fmt::format("\n  {}: {}\n", paint(Ink::kBold, "the node"),
                         paint(Ink::kRed, finding.summary));
     if (!finding.detail.empty()) text += fmt::format("      {}\n", finding.detail);
-    text += fmt::format("      → {}\n", ToDo(finding, report.pod, ""));
+    text += fmt::format("      → {}\n", WhatToDo(finding, report.pod, ""));
   }
   for (const Trouble& trouble : Troubles(report)) {
     AppendTrouble(report, trouble, paint, &text);
