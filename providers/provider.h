@@ -6,9 +6,9 @@
 // `stop` is requested. Errors carry the service's own sentence.
 #pragma once
 
+#include <compare>
 #include <stop_token>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "providers/base/api_version.h"
@@ -28,10 +28,15 @@ struct NodeName {
 
   std::string Parent() const { return "projects/" + project + "/locations/" + zone; }
   std::string Resource() const { return Parent() + "/nodes/" + node; }
-  friend auto operator<=>(const NodeName& a, const NodeName& b) {
-    return std::tie(a.project, a.zone, a.node) <=> std::tie(b.project, b.zone, b.node);
+  friend std::strong_ordering operator<=>(const NodeName& a, const NodeName& b) {
+    int order = a.project.compare(b.project);
+    if (order == 0) order = a.zone.compare(b.zone);
+    if (order == 0) order = a.node.compare(b.node);
+    return order <=> 0;
   }
-  friend bool operator==(const NodeName& a, const NodeName& b) { return (a <=> b) == 0; }
+  friend bool operator==(const NodeName& a, const NodeName& b) {
+    return a.node == b.node && a.zone == b.zone && a.project == b.project;
+  }
 };
 
 // google.longrunning.Operation, as far as podctl reads it.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <charconv>
 #include <concepts>
 #include <cstdint>
@@ -164,7 +165,8 @@ class ObjectReader {
   Value& object_;
   std::string where_;
   std::string& problem_;
-  std::vector<std::string_view> asked_;  // each once, and from literals
+  // Each once, and from literals; as many as a record has, without a word to the heap.
+  boost::container::small_vector<std::string_view, 24> asked_;
   std::size_t found_ = 0;
   Value missing_;
 };

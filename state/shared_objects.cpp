@@ -60,7 +60,9 @@ class Search {
     // A project has an id and a number, so that one object may have two names.
     if (const auto& [locator, uid, life] = owned.object; !uid.empty()) {
       const auto [first, is_new] =
-          by_uid_.emplace(std::tuple(owned.address.kind, uid, locator), owned);
+          by_uid_.emplace(std::tuple<std::string_view, std::string_view, std::string_view>(
+                              uid, locator, owned.address.kind),
+                          owned);
       if (!is_new) Tell(first->second, owned, "uid " + uid);
     }
     const auto [begin, end] = by_name_.equal_range(name);
@@ -68,7 +70,7 @@ class Search {
       const bool alike = (other->second.parts == 1) == (owned.parts == 1);
       if (alike) Compare(other->second, owned, name);
     }
-    if (found_.empty()) by_name_.emplace(std::move(name), owned);
+    if (found_.empty()) by_name_.emplace_hint(end, std::move(name), owned);
   }
 
   // Those that have the name of a part of `whole`.
@@ -98,7 +100,8 @@ class Search {
   }
 
   std::multimap<std::string, Owned> by_name_;
-  std::map<std::tuple<std::string, std::string, std::string>, Owned> by_uid_;  // kind, uid, locator
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, Owned>
+      by_uid_;  // uid, locator, kind
   std::string found_;
 };
 

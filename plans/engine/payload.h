@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,9 @@ class Payload {
   // nullptr: there is none, or it is of another type.
   template <typename T>
   const T* As() const {
-    const auto* cell = dynamic_cast<const CellOf<T>*>(cell_.get());
-    return cell == nullptr ? nullptr : &cell->value;
+    const Cell* cell = cell_.get();  // asked of each change, many times: no walk through bases
+    if (cell == nullptr || typeid(*cell) != typeid(CellOf<T>)) return nullptr;
+    return &static_cast<const CellOf<T>*>(cell)->value;
   }
   // The same, to be changed.
   template <typename T>

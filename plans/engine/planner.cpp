@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <functional>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -190,6 +192,14 @@ class Planner {
     return found == planned_.end() ? nullptr : &found->second;
   }
 
+  // Addresses are sorted by their kind first.
+  auto RecordsOf(const Kind& kind) const {
+    const auto first = state_.records.lower_bound(Address(std::string(kind.name()), ""));
+    return std::ranges::subrange(
+        first, std::find_if(first, state_.records.end(),
+                            [&](auto& record) { return record.first.kind != kind.name(); }));
+  }
+
   // Every address that may be named.
   std::set<Address> KnownAddresses() const {
     std::set<Address> known;
@@ -232,8 +242,8 @@ class Planner {
         }
       }
     }
-    for (const auto& [address, record] : state_.records) {
-      if (address.kind != kind.name() || kind.WholeOf(address) != address) continue;
+    for (const auto& [address, record] : RecordsOf(kind)) {
+      if (kind.WholeOf(address) != address) continue;
       const Planned* planned = Find(address);
       if (planned == nullptr || !planned->declared) Judge(kind, address, nullptr, address);
     }
@@ -252,8 +262,7 @@ class Planner {
   void PlanRefresh(const Kind& kind) {
     std::map<Address, const Declared*> declared;
     for (const Declared* each : things_.at(&kind).declared) declared[each->address] = each;
-    for (const auto& [address, record] : state_.records) {
-      if (address.kind != kind.name()) continue;
+    for (const auto& [address, record] : RecordsOf(kind)) {
       const auto found = declared.find(address);
       Judge(kind, address, found == declared.end() ? nullptr : found->second,
             kind.WholeOf(address));

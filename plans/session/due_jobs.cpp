@@ -219,6 +219,7 @@ std::map<std::string, PodNews> NewsOf(const Plan& plan) {
 
 std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan, FileSystem& files,
                                       const std::string& base, Diagnostics* problems) {
+  if (spec.jobs.empty()) return {};
   const auto all = NewsOf(plan);
   const SyncDoors doors{files, *spec.withheld};
   std::vector<std::string> texts;

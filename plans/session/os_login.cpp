@@ -22,10 +22,8 @@ std::optional<bool> SaidBySpec(const PodSpec& pod) {
   return gcp::TurnsOsLoginOn(entry->second.text);
 }
 
-std::optional<bool> SaidByNode(const PodSpec& pod, const Observation& observation) {
-  const NodeName name = NameOf(pod);
-  if (PodsIn(observation).remembered.contains(name)) return std::nullopt;
-  const Value* node = PodsIn(observation).Find(name);
+std::optional<bool> SaidByNode(const NodeName& name, const PodSurvey& survey) {
+  const Value* node = survey.Find(name);
   const Value* said = node == nullptr ? nullptr : (*node)["metadata"].Find(gcp::kOsLoginKey);
   if (said == nullptr) return std::nullopt;
   return gcp::TurnsOsLoginOn(said->AsString());
@@ -35,15 +33,16 @@ std::optional<bool> SaidByNode(const PodSpec& pod, const Observation& observatio
 
 Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& observation,
                         bool will_log_in, Spec* spec) {
+  const PodSurvey& survey = PodsIn(observation);
   for (PodSpec* each : EditPods(spec)) {
     PodSpec& pod = *each;
     std::optional<bool> on = SaidBySpec(pod);
-    if (!on) on = SaidByNode(pod, observation);
-    const PodRecord* record = Pods(known).Get(PodAddress(pod.name));
+    const NodeName name = NameOf(pod);
+    const bool remembered = !on && survey.remembered.contains(name);
+    if (!on && !remembered) on = SaidByNode(name, survey);
+    const PodRecord* record = on ? nullptr : Pods(known).Get(PodAddress(pod.name));
     const bool has_record = record != nullptr;
-    if (!on && PodsIn(observation).remembered.contains(NameOf(pod))) {
-      on = has_record && record->ssh.os_login_user.has_value();
-    }
+    if (!on && remembered) on = has_record && record->ssh.os_login_user.has_value();
     // A plan that makes no pod needs no word of the project: what held at the last apply will do.
     if (!on && has_record && !will_log_in) on = record->ssh.os_login_user.has_value();
     if (!on) on = login.IsOnIn(pod.project);

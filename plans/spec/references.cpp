@@ -174,7 +174,12 @@ std::optional<std::string> ScalarText(const Value& value) {
 
 // The first one, or one that hides, as it is shown, with where it stands; "": there is none.
 std::string FirstControl(std::string_view text) {
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
   for (std::size_t at = 0; at < text.size();) {
+    if (is_plain(text[at])) {
+      ++at;
+      continue;
+    }
     const Character character = CharacterAt(text, at);
     if (IsControl(character.code) || IsHidden(character.code) || !character.valid)
       return fmt::format("{} (at byte {})", Visible(character), at);

@@ -165,10 +165,12 @@ std::optional<int> ParsePositive(std::string_view text) {
 std::optional<int> ChipsOf(std::string_view topology) {
   constexpr int kMostChips = 1 << 20;
   int chips = 1;
-  for (const std::string_view text : Split(topology, "x")) {
-    const auto side = ParsePositive(text);
+  for (std::size_t from = 0; from != std::string_view::npos;) {
+    const auto cross = topology.find('x', from);
+    const auto side = ParsePositive(topology.substr(from, cross - from));
     if (!side || *side > kMostChips / chips) return std::nullopt;
     chips *= *side;
+    from = cross == std::string_view::npos ? cross : cross + 1;
   }
   return chips;
 }
@@ -217,14 +219,17 @@ std::string NearestInSize(const Generation& generation, int wanted) {
 std::optional<Accelerator> FindAccelerator(std::string_view type) {
   const Generation* generation = GenerationOf(type);
   if (generation == nullptr) return std::nullopt;
-  std::optional<Accelerator> found;
-  ForEachSize(*generation, [&](std::string_view size, std::string_view topology) {
-    if (type.substr(generation->prefix.size() + 1) != size) return;
-    const int chips = ChipsOf(topology).value_or(0);
-    found =
-        Accelerator{std::string(type), std::string(topology), chips, WorkersOf(*generation, chips)};
-  });
-  return found;
+  // "8:1x2x2 16:…": asked for each pod of a spec, so nothing is taken apart that is not wanted.
+  const std::string_view sizes = generation->sizes;
+  const std::string wanted = std::string(type.substr(generation->prefix.size() + 1)) + ":";
+  std::size_t at = sizes.starts_with(wanted) ? 0 : sizes.find(" " + wanted);
+  if (at == std::string_view::npos || wanted.find(' ') != std::string::npos) return std::nullopt;
+  if (at > 0) ++at;
+  const std::string_view rest = sizes.substr(at + wanted.size());
+  const std::string_view topology = rest.substr(0, rest.find(' '));
+  const int chips = ChipsOf(topology).value_or(0);
+  return Accelerator{std::string(type), std::string(topology), chips,
+                     WorkersOf(*generation, chips)};
 }
 
 std::optional<Accelerator> FindAccelerator(std::string_view config_type,

@@ -151,7 +151,12 @@ class CreateTask final : public PodTask {
   bool IsAnothers(const Value& node) const {
     const PodRecord* record = Record();
     const State& state = context_.journal.state();
-    return record != nullptr && !WhoseNode(node, state, address_, name_, record->current).empty();
+    if (record == nullptr) return false;
+    // The service answered this create, and carried it out: of the other records none can have it,
+    // and to ask each of them for each create is quadratic.
+    const bool made_now = !earlier_ && !maybe_ours_ && wait_.operation().error.empty();
+    if (made_now) return IsOfAnotherState(node, record->uid(), state.lineage);
+    return !WhoseNode(node, state, address_, name_, record->current).empty();
   }
 
   // Somebody was faster, and the answer that said so was lost.

@@ -418,16 +418,16 @@ void CheckVersion(ValueReader& reader, const YamlNode& map, const std::string& c
     const gcp::Field* field =
         key.find('.') == std::string::npos ? gcp::FindNodeField(prefix + key) : nullptr;
     if (field == nullptr || field->field_class == gcp::FieldClass::kOutputOnly) continue;
-    const Slot slot{context, key};
     const YamlNode& value = *entry.value;
+    const auto path = [&] { return Slot{context, key}.Path(); };
     if (field->version != ApiVersion::kV2) {
-      reader.Error(*entry.key, slot, fmt::format("only v2alpha1 has `{}`", key), kFix);
+      reader.Error(*entry.key, {context, key}, fmt::format("only v2alpha1 has `{}`", key), kFix);
     } else if (field->type == gcp::FieldType::kMessage && value.is_map()) {
-      CheckVersion(reader, value, slot.Path(), prefix + key + ".");
+      CheckVersion(reader, value, path(), prefix + key + ".");
     } else if (field->type == gcp::FieldType::kMessageList && value.is_list()) {
       for (std::size_t i = 0; i < value.items.size(); ++i) {
         if (!value.items[i]->is_map()) continue;
-        CheckVersion(reader, *value.items[i], fmt::format("{}[{}]", slot.Path(), i),
+        CheckVersion(reader, *value.items[i], fmt::format("{}[{}]", path(), i),
                      prefix + key + "[].");
       }
     }

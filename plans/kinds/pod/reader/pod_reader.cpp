@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <map>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -476,21 +477,21 @@ std::vector<std::string> PublishedMembers() {
 
 std::vector<Diagnostic> PodsOfOneNode(const std::vector<const Declared*>& pods) {
   std::vector<Diagnostic> conflicts;
-  std::map<std::tuple<std::string, std::string, std::string>, const PodSpec*> nodes;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const PodSpec*> nodes;
   for (const Declared* declared : pods) {
     const PodSpec& pod = WantedPod(*declared);
     if (pod.project.empty() || pod.zone.empty() || pod.node_id.empty()) continue;
     // With `capacity.zones` the pod may come to be in any of them.
-    std::vector<std::string> zones{pod.zone};
+    std::span<const std::string> zones(&pod.zone, 1);
     if (pod.capacity) zones = pod.capacity->zones;
     const auto taken = std::find_if(zones.begin(), zones.end(), [&](const std::string& zone) {
-      return nodes.contains({pod.project, zone, pod.node_id});
+      return nodes.contains({pod.node_id, zone, pod.project});
     });
     if (taken == zones.end()) {
-      for (const std::string& zone : zones) nodes[{pod.project, zone, pod.node_id}] = &pod;
+      for (const std::string& zone : zones) nodes[{pod.node_id, zone, pod.project}] = &pod;
       continue;
     }
-    const auto it = nodes.find({pod.project, *taken, pod.node_id});
+    const auto it = nodes.find({pod.node_id, *taken, pod.project});
     const bool sure = *taken == pod.zone && it->second->zone == *taken;
     conflicts.push_back(
         {.summary = fmt::format("two pods {} the node `{}` of {} in {}",
