@@ -107,6 +107,7 @@ const std::vector<Library> kLibraries = {
     {"simdjson", {"providers/base/json.cpp"}},
     {"boost/process", {"providers/os/process.cpp"}},
     {"boost/container/flat_map.hpp", {"providers/base/value.h"}},
+    {"boost/container/small_vector.hpp", {"state/object_json.h"}},
     {"boost/", {"providers/os/process.cpp"}},
     {"httplib.h", {"providers/emulator/api/http_server.cpp"}},
     {"CLI/", {"cmd/arguments.cpp"}},

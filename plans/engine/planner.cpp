@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <ranges>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -193,11 +192,12 @@ class Planner {
   }
 
   // Addresses are sorted by their kind first.
-  auto RecordsOf(const Kind& kind) const {
-    const auto first = state_.records.lower_bound(Address(std::string(kind.name()), ""));
-    return std::ranges::subrange(
-        first, std::find_if(first, state_.records.end(),
-                            [&](auto& record) { return record.first.kind != kind.name(); }));
+  template <typename Visit>
+  void ForEachAddressOf(const Kind& kind, Visit visit) const {
+    for (auto at = state_.records.lower_bound(Address(std::string(kind.name()), ""));
+         at != state_.records.end() && at->first.kind == kind.name(); ++at) {
+      visit(at->first);
+    }
   }
 
   // Every address that may be named.
@@ -242,11 +242,11 @@ class Planner {
         }
       }
     }
-    for (const auto& [address, record] : RecordsOf(kind)) {
-      if (kind.WholeOf(address) != address) continue;
+    ForEachAddressOf(kind, [&](const Address& address) {
+      if (kind.WholeOf(address) != address) return;
       const Planned* planned = Find(address);
       if (planned == nullptr || !planned->declared) Judge(kind, address, nullptr, address);
-    }
+    });
     for (Change& change : things_.at(&kind).plan->Rest()) {
       const Address whole = change.address.WithoutDeposed();
       AddWaits(whole, &change);
@@ -262,11 +262,11 @@ class Planner {
   void PlanRefresh(const Kind& kind) {
     std::map<Address, const Declared*> declared;
     for (const Declared* each : things_.at(&kind).declared) declared[each->address] = each;
-    for (const auto& [address, record] : RecordsOf(kind)) {
+    ForEachAddressOf(kind, [&](const Address& address) {
       const auto found = declared.find(address);
       Judge(kind, address, found == declared.end() ? nullptr : found->second,
             kind.WholeOf(address));
-    }
+    });
   }
 
   // `whole`: whose part it is, or itself.
