@@ -213,7 +213,8 @@ std::optional<Blocker> SortJobs(WorkerRounds& rounds, const ReadyLaunch& ready, 
   if (auto silent = WhoIsSilent(rounds, answers)) return silent;
   std::map<std::string, std::vector<int>> ended;  // the job's name: where
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const auto& [each, name] = whose[i];
+    const auto& each = whose[i].first;  // not taken apart: clang 14 lets no lambda capture a part
+    const auto& name = whose[i].second;
     const auto jobs = workers::ParseJobs(answers[i].lines);
     if (!jobs) return Refusal(jobs.error());
     const auto reported = std::find_if(jobs->begin(), jobs->end(),
