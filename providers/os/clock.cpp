@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <time.h>
 
 #include <condition_variable>
 #include <mutex>
@@ -22,6 +23,13 @@ Clock::SystemTime RealClock::Now() {
 }
 Clock::SteadyTime RealClock::Steady() {
   return std::chrono::steady_clock::now();
+}
+
+Clock::SteadyTime RealClock::SinceBoot() {
+  timespec now{};
+  // Linux has had it since 2.6.39; a system without it has no suspend that would matter.
+  if (::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return Steady();
+  return SteadyTime(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
 }
 
 bool RealClock::SleepFor(std::chrono::milliseconds duration, std::stop_token stop) {

@@ -17,6 +17,9 @@ class Clock {
   virtual ~Clock() = default;
   virtual SystemTime Now() = 0;     // the calendar; may jump
   virtual SteadyTime Steady() = 0;  // for intervals; never goes back
+  // As Steady, but it goes on while the machine is suspended (CLOCK_BOOTTIME), so that who wakes up
+  // learns how long it slept. Compared with other readings of this method only.
+  virtual SteadyTime SinceBoot() { return Steady(); }
   // Sleeps; returns false as soon as `stop` is requested. Thread safe.
   virtual bool SleepFor(std::chrono::milliseconds duration, std::stop_token stop) = 0;
 };
@@ -32,6 +35,7 @@ class RealClock final : public Clock {
  public:
   SystemTime Now() override;
   SteadyTime Steady() override;
+  SteadyTime SinceBoot() override;
   bool SleepFor(std::chrono::milliseconds duration, std::stop_token stop) override;
 };
 

@@ -53,6 +53,20 @@ std::optional<long long> BootTime() {
   return std::nullopt;
 }
 
+// Where process numbers mean what they mean to this process: "BOOT/NAMESPACE/"; empty: not known.
+// After a boot every process before it has ended, but so it looks from a container that was moved,
+// or whose /proc is another's; so nothing is concluded from it.
+std::string ProcessSpace() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::array<char, 64> space{};  // "pid:[4026531836]"
+  if (!std::getline(file, boot) ||
+      ::readlink("/proc/self/ns/pid", space.data(), space.size() - 1) <= 0) {
+    return "";
+  }
+  return boot + "/" + space.data() + "/";
+}
+
 }  // namespace
 
 std::string HostName() {
@@ -90,6 +104,27 @@ bool ProcessRanAt(int pid, const std::string& since) {
       std::chrono::seconds(*boot + stat->start_ticks / ticks_per_second));
   // Times of this form sort as text.
   return FormatTimestamp(started - kStartTolerance) <= since;
+}
+
+std::string ProcessMark() {
+  const std::string space = ProcessSpace();
+  const std::optional<ProcessStat> stat = StatOf(ProcessId());
+  if (space.empty() || !stat) return "";
+  return space + std::to_string(ProcessId()) + "/" + std::to_string(stat->start_ticks);
+}
+
+bool ProcessHasEnded(const std::string& mark) {
+  const std::string space = ProcessSpace();
+  if (space.empty() || !mark.starts_with(space)) return false;
+  std::istringstream rest(mark.substr(space.size()));
+  int pid = 0;
+  char slash = 0;
+  long long start_ticks = 0;
+  if (!(rest >> pid >> slash >> start_ticks) || pid <= 0 || slash != '/') return false;
+  if (::kill(pid, 0) != 0) return errno == ESRCH;
+  const std::optional<ProcessStat> stat = StatOf(pid);
+  if (!stat) return false;
+  return stat->state == 'Z' || stat->state == 'X' || stat->start_ticks != start_ticks;
 }
 
 }  // namespace podctl

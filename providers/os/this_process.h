@@ -15,4 +15,12 @@ int ProcessId();
 // running process cannot be learnt: true.
 bool ProcessRanAt(int pid, const std::string& since);
 
+// What no other process ever has, on this machine or another, and needs no clock to tell: the boot,
+// the space of process numbers (a container has its own), number and start of this process. Empty
+// when the system will not say.
+std::string ProcessMark();
+// True only when the process of that mark surely ran where this one runs, and runs no more. False
+// for one of another machine, boot or container, of which nothing can be known here.
+bool ProcessHasEnded(const std::string& mark);
+
 }  // namespace podctl
