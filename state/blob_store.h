@@ -4,6 +4,7 @@
 // whether an object that is "there already" is its own, of a request whose answer was lost.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -22,6 +23,10 @@ struct BlobVersion {
   friend bool operator==(const BlobVersion&, const BlobVersion&) = default;
 };
 
+// When a version was written, by the place's own clock, which all who use the place share; two such
+// times are compared with one another and with no other clock. nullopt: the place keeps none.
+using BlobTime = std::optional<std::chrono::system_clock::time_point>;
+
 struct Blob {
   std::string bytes;
   BlobVersion version;
@@ -29,8 +34,9 @@ struct Blob {
 
 struct BlobEntry {
   std::string name;
-  BlobVersion version;
+  BlobVersion version;  // as Get tells it
   std::uint64_t bytes = 0;
+  BlobTime written;
 };
 
 // Errors of the methods that write: kFailedPrecondition: the condition did not hold, and this
@@ -43,9 +49,9 @@ class BlobStore {
 
   // nullopt: there is none.
   virtual Result<std::optional<Blob>> Get(const std::string& name, std::stop_token stop) = 0;
-  // Those whose name begins with `prefix` and is not before `from`, in the order of their names'
-  // bytes, as they were at one moment or, page by page, one after the other: one that is written
-  // meanwhile may be missing, one that stood there all the time is not.
+  // Those whose name begins with `prefix` ("": all) and is not before `from`, in the order of their
+  // names' bytes, as they were at one moment or, page by page, one after the other: one that is
+  // written meanwhile may be missing, one that stood there all the time is not.
   virtual Result<std::vector<BlobEntry>> ListFrom(const std::string& prefix,
                                                   const std::string& from,
                                                   std::stop_token stop) = 0;
