@@ -21,6 +21,9 @@ constexpr std::pair<const char*, std::string LockInfo::*> kTexts[] = {
     {"Info", &LockInfo::command},    {"Who", &LockInfo::who},
     {"Version", &LockInfo::version}, {"Created", &LockInfo::created},
     {"Path", &LockInfo::path},       {"Host", &LockInfo::host}};
+// Ours, left out where they say nothing.
+constexpr std::pair<const char*, std::string LockInfo::*> kSpareTexts[] = {
+    {"Commit", &LockInfo::commit}, {"RunUrl", &LockInfo::run_url}};
 
 }  // namespace
 
@@ -51,6 +54,9 @@ std::string LockInfoToJson(const LockInfo& info) {
   Value out = Value::EmptyMap();
   for (const auto& [name, member] : kTexts) out.Set(name, info.*member);
   out.Set("Pid", info.pid);
+  for (const auto& [name, member] : kSpareTexts) {
+    if (!(info.*member).empty()) out.Set(name, info.*member);
+  }
   return ToJson(out) + "\n";
 }
 
@@ -59,6 +65,7 @@ std::optional<LockInfo> LockInfoFromJson(std::string_view text) {
   if (!value || (*value)["ID"].AsString().empty()) return std::nullopt;
   LockInfo info;
   for (const auto& [name, member] : kTexts) info.*member = (*value)[name].AsString();
+  for (const auto& [name, member] : kSpareTexts) info.*member = (*value)[name].AsString();
   const std::int64_t pid = (*value)["Pid"].AsInt();
   if (pid > 0 && pid <= INT32_MAX) info.pid = static_cast<int>(pid);
   return info;
@@ -86,6 +93,8 @@ std::string LockInfoBlock(const LockInfo& info) {
   // What follows is read by people only: the tools' patterns end with the line above.
   if (!info.command.empty()) line("Info:", info.command);
   if (!info.host.empty()) line("Host:", info.host);
+  if (!info.commit.empty()) line("Commit:", info.commit);
+  if (!info.run_url.empty()) line("CI run:", info.run_url);
   if (info.pid > 0) line("Process:", fmt::format("{}", info.pid));
   return block;
 }

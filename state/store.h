@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "providers/base/error.h"
+#include "state/provenance.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -31,6 +32,8 @@ struct LockInfo {
   std::string created;  // RFC 3339
   std::string path;     // of the state
   std::string version;  // of the podctl that holds it
+  std::string commit;   // of the spec; empty: not known
+  std::string run_url;  // of the CI's run; empty: no CI
 };
 
 // How long a run that finds the state locked waits for it, and who is told of that.
@@ -78,6 +81,7 @@ struct HistoryEntry {
   std::string lineage;
   std::string remarks;  // on what is not as usual: "research: PREEMPTED"
   std::string problem;  // why it cannot be read; empty: it can, and the counts above are filled in
+  std::optional<Provenance> run;  // which made it, where the store remembers
 };
 
 class StateStore {

@@ -11,7 +11,6 @@
 // A symbolic link at PATH is followed: its target is replaced, and locked, under its own name.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -23,22 +22,12 @@
 #include "providers/os/file_system.h"
 #include "state/record_codec.h"
 #include "state/store.h"
+#include "state/stores/lock_holder.h"
 
 namespace podctl {
 
 // The last part of a path.
 std::string NameOf(const std::string& path);
-
-// Who takes locks, and how one finds out whether another of this host still lives.
-struct LockHolder {
-  std::string host;
-  std::string who;  // "alice@host"
-  int pid = 0;
-  // Whether process `pid` runs and did so at `created` (RFC 3339) already.
-  std::function<bool(int pid, const std::string& created)> process_ran_at;
-
-  static LockHolder ThisProcess();
-};
 
 struct LocalStoreOptions {
   std::size_t keep = 5;  // generations in PATH.history; 0: none is kept, and none is removed
