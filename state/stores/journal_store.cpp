@@ -1,0 +1,320 @@
+#include "state/stores/journal_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "providers/base/text.h"
+#include "state/state_json.h"
+
+namespace podctl {
+namespace {
+
+constexpr int kMostFences = 20;  // refused one after the other: others save without a pause
+constexpr std::string_view kRunAgain =
+    "Run the command again: it then starts from the state that is stored now.";
+
+// "alice@host, apply, https://ci/run/7".
+std::string RunText(const Provenance& run) {
+  std::vector<std::string> parts;
+  for (const std::string* part : {&run.who, &run.operation, &run.run_url}) {
+    if (!part->empty()) parts.push_back(VisibleControls(*part));
+  }
+  return parts.empty() ? "a run that did not say who it is" : Join(parts, ", ");
+}
+
+}  // namespace
+
+JournalStore::JournalStore(BlobStore& blobs, FileSystem& files, Clock& clock, Random& random,
+                           LockHolder self, RecordKinds kinds, JournalStoreOptions options)
+    : blobs_(blobs),
+      files_(files),
+      clock_(clock),
+      random_(random),
+      self_(std::move(self)),
+      kinds_(kinds),
+      options_(std::move(options)),
+      reader_(blobs, clock, random, kinds, options_.patience) {}
+
+Generation JournalStore::Now() const {
+  if (!known_ || !known_->state) return {};
+  return {fmt::format("{}:{}", known_->last.number, known_->last.write_id)};
+}
+
+Snapshot JournalStore::Known() const {
+  return {known_->state, Now()};
+}
+
+Result<void> JournalStore::Refresh() {
+  const std::string last = known_ ? known_->last.write_id : "";
+  if (known_) {
+    if (Result<void> refreshed = reader_.Refresh(&*known_); !refreshed) {
+      known_.reset();  // what is damaged now may have been read whole before
+      return refreshed;
+    }
+  } else {
+    Result<JournalView> view = reader_.Read();
+    if (!view) return view.error();
+    known_ = *std::move(view);
+  }
+  // Somebody else's entry after this run's: its epoch is over.
+  if (known_->last.write_id != last) fence_.clear();
+  return {};
+}
+
+Result<Snapshot> JournalStore::Load() {
+  // What is not known to stand there is given up with this; should it come to stand there after
+  // all, the next save finds it at its own number, and is refused.
+  pending_.reset();
+  if (Result<void> refreshed = Refresh(); !refreshed) return refreshed.error();
+  return Known();
+}
+
+// ---- Saving.
+
+Result<void> JournalStore::CheckLock() {
+  const std::shared_ptr<Lease> lease = lease_.lock();
+  if (!lease) return {};
+  Result<void> confirmed = AskUntilAnswered(Pauses(), {}, [&] { return lease->Confirm({}); });
+  if (confirmed || confirmed.error().code != ErrorCode::kLocked) return confirmed;
+  // As for every save that comes too late: what is known is saved aside.
+  Error error = confirmed.error();
+  error.code = ErrorCode::kFailedPrecondition;
+  return error;
+}
+
+// What a save that comes too late is told.
+Error JournalStore::Stale(const Generation& at) {
+  const std::string hint(kRunAgain);
+  if (!known_ || !known_->state) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("the state {} was removed since it was read", Where()), hint);
+  }
+  const std::string by = RunText(known_->run);
+  if (at.none()) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("the state {} was made by somebody else (serial {}, by {}) since this run "
+                    "began",
+                    Where(), known_->state->serial, by),
+        hint);
+  }
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("the state {} was changed by somebody else since it was read "
+                               "(serial {} is stored, by {})",
+                               Where(), known_->state->serial, by),
+                   hint);
+}
+
+Result<void> JournalStore::CheckContinues(const State& state) const {
+  if (!known_->state) return {};
+  const State& stored = *known_->state;
+  if (state.lineage != stored.lineage) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("the state {} has lineage {}, not {}: it is another state", Where(),
+                    stored.lineage, state.lineage.empty() ? "that of a new state" : state.lineage),
+        "Check `state` in the spec: two specs must not share one state.");
+  }
+  if (state.serial != stored.serial) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("the state {} is at serial {}, what is to be saved follows serial "
+                                 "{}",
+                                 Where(), stored.serial, state.serial),
+                     std::string(kRunAgain));
+  }
+  return {};
+}
+
+// Finds out what became of the entry of an earlier save whose answer was lost, by asking for the
+// same once more. Where it stands, the caller goes on from it.
+Result<void> JournalStore::Settle(State* state, Generation* at, Put how) {
+  if (Result<void> sent = Send(); !sent) return sent;
+  if (how == Put::kSave) {
+    state->lineage = known_->state->lineage;
+    state->serial = known_->state->serial;
+    if (state->digest_key.empty()) state->digest_key = known_->state->digest_key;
+  }
+  *at = Now();
+  return {};
+}
+
+Result<void> JournalStore::Save(State& state, Generation* at) {
+  return PutState(state, at, Put::kSave);
+}
+
+Result<void> JournalStore::Push(State& state, Generation* at) {
+  return PutState(state, at, Put::kPush);
+}
+
+Result<void> JournalStore::PutState(State& state, Generation* at, Put how) {
+  if (Result<void> locked = CheckLock(); !locked) return locked;
+  if (MustSettle(*at)) {
+    if (Result<void> settled = Settle(&state, at, how); !settled) return settled;
+  }
+  if (Result<void> refreshed = Refresh(); !refreshed) return refreshed;
+  if (Now() != *at) return Stale(*at);
+  if (how == Put::kSave) {
+    if (Result<void> continues = CheckContinues(state); !continues) return continues;
+  }
+  if (known_->state == state) return {};
+  return PutChanges(state, ChangesBetween(known_->state.value_or(State{}), state), at, how);
+}
+
+Result<void> JournalStore::Append(State& state, const std::vector<RecordChange>& changes,
+                                  Generation* at) {
+  if (Result<void> locked = CheckLock(); !locked) return locked;
+  const bool settle = MustSettle(*at);
+  if (settle) {
+    if (Result<void> settled = Settle(&state, at, Put::kSave); !settled) return settled;
+  } else if (!known_ || Now() != *at) {
+    if (Result<void> refreshed = Refresh(); !refreshed) return refreshed;
+  }
+  if (Now() != *at || !known_->state) return Stale(*at);
+  if (Result<void> continues = CheckContinues(state); !continues) return continues;
+  // After a settled entry the changes begin with what was stored before it.
+  std::vector<RecordChange> now = settle ? ChangesBetween(*known_->state, state) : changes;
+  if (now.empty() && known_->state->digest_key == state.digest_key) return {};
+  return PutChanges(state, std::move(now), at, Put::kSave);
+}
+
+Result<void> JournalStore::PutChanges(State& state, std::vector<RecordChange> changes,
+                                      Generation* at, Put how) {
+  if (known_->snapshot.read_only) return *known_->snapshot.read_only;
+  const std::uint64_t last = known_->state ? known_->state->serial : 0;
+  JournalEntry entry = NextEntry();
+  entry.lineage = state.lineage.empty() ? random_.Uuid() : state.lineage;
+  entry.digest_key = state.digest_key.empty() ? NewDigestKey(random_) : state.digest_key;
+  entry.serial = how == Put::kPush && state.serial > last ? state.serial : last + 1;
+  if (entry.serial > static_cast<std::uint64_t>(INT64_MAX)) {
+    return MakeError(ErrorCode::kOutOfRange,
+                     fmt::format("the state {} has no serial left after {}", Where(), last));
+  }
+  entry.changes = std::move(changes);
+  if (Result<void> written = Write(std::move(entry)); !written) return written;
+  state.lineage = known_->state->lineage;
+  state.digest_key = known_->state->digest_key;
+  state.serial = known_->state->serial;
+  *at = Now();
+  // One try: the save is done, and the next one may be waited for.
+  if (IsDue()) CompactFor(std::chrono::milliseconds(0));
+  return {};
+}
+
+// The entry after the last one, without what it says; a fence if this run has none that lasts.
+JournalEntry JournalStore::NextEntry() const {
+  JournalEntry entry;
+  entry.id = {known_->last.number + 1, random_.Uuid()};
+  entry.previous = known_->last.write_id;
+  entry.fence = fence_.empty();
+  entry.epoch = known_->epoch + (entry.fence ? 1 : 0);
+  entry.saved_at = FormatTimestamp(clock_.Now());
+  if (entry.fence) {
+    entry.run = options_.run;
+    if (entry.run.who.empty()) entry.run.who = self_.who;
+    if (entry.run.podctl.empty()) entry.run.podctl = PODCTL_VERSION;
+  }
+  return entry;
+}
+
+Result<void> JournalStore::Write(JournalEntry entry) {
+  std::string text = EntryText(entry);
+  if (text.size() > kMaxStateBytes) {
+    return MakeError(
+        ErrorCode::kResourceExhausted,
+        fmt::format("the state {} would be larger than {} MiB", Where(), kMaxStateBytes >> 20));
+  }
+  pending_ = Pending{std::move(entry), std::move(text)};
+  return Send();
+}
+
+// Sends the pending entry until its fate is known, or the patience ends. Its bytes and its number
+// stay the same, so that it can come to stand there only once.
+Result<void> JournalStore::Send() {
+  const std::string name = EntryName(pending_->entry.id.number);
+  for (RequestPauses pauses = Pauses();;) {
+    Result<BlobVersion> created = blobs_.CreateIfAbsent(name, pending_->text, {});
+    const ErrorCode code = created ? ErrorCode::kUnknown : created.error().code;
+    if (!created && code == ErrorCode::kFailedPrecondition) {
+      pending_->sent = true;
+      Result<bool> own = StandsThere(*pending_);
+      if (!own) return own.error();
+      if (!*own) return Overtaken();
+    } else if (!created) {
+      if (code == ErrorCode::kReplyLost) pending_->sent = true;
+      if (MayPass(code) && pauses.Again({})) continue;
+      // Surely nowhere: the next save begins anew, with what there is to say by then.
+      if (!pending_->sent) pending_.reset();
+      return MakeError(
+          code, fmt::format("cannot save the state {}: {}", Where(), created.error().message),
+          created.error().hint);
+    }
+    pending_->sent = true;
+    if (pending_->entry.fence) {
+      Result<bool> counts = FenceCounts(pending_->entry.id.number);
+      if (!counts) return counts.error();
+      if (!*counts) return Overtaken();
+    }
+    const Pending written = *std::exchange(pending_, std::nullopt);
+    if (written.entry.fence) fence_ = written.entry.id.write_id;
+    return known_->Follow(written.entry, written.text.size(), Where());
+  }
+}
+
+// What is to be saved follows what is not the newest any more.
+Error JournalStore::Overtaken() {
+  const Generation before = Now();
+  pending_.reset();
+  fence_.clear();
+  Result<void> refreshed = Refresh();
+  return refreshed ? Stale(before) : refreshed.error();
+}
+
+// A run that read the state and then slept for days, before its first entry, may find that entry's
+// number free because another run's was covered and deleted: nobody would ever read it there. As
+// long as no snapshot covers the number now that it is taken, it was never deleted.
+Result<bool> JournalStore::FenceCounts(std::uint64_t number) {
+  Result<std::vector<BlobEntry>> list =
+      AskUntilAnswered(Pauses(), {}, [&] { return blobs_.ListFrom("", EntryName(number), {}); });
+  if (!list) return list.error();
+  for (const BlobEntry& listed : *list) {
+    if (listed.name == kSnapshotName && listed.version == known_->snapshot_version) return true;
+  }
+  Result<std::optional<Blob>> blob =
+      AskUntilAnswered(Pauses(), {}, [&] { return blobs_.Get(kSnapshotName, {}); });
+  if (!blob) return blob.error();
+  if (!*blob) return !known_->snapshot_version;
+  auto snapshot = SnapshotFromText((*blob)->bytes, kSnapshotName, kinds_, Where());
+  if (!snapshot) return snapshot.error();
+  return snapshot->journal_from <= number;
+}
+
+// Whether what stands at the number of the pending entry is that entry.
+Result<bool> JournalStore::StandsThere(const Pending& pending) {
+  Result<std::optional<Blob>> blob = AskUntilAnswered(
+      Pauses(), {}, [&] { return blobs_.Get(EntryName(pending.entry.id.number), {}); });
+  if (!blob) return blob.error();
+  return *blob && (*blob)->bytes == pending.text;
+}
+
+Result<Snapshot> JournalStore::Fence() {
+  for (int round = 0; round < kMostFences; ++round) {
+    if (Result<void> locked = CheckLock(); !locked) return locked.error();
+    Result<Snapshot> loaded = Load();
+    if (!loaded || !loaded->state || !fence_.empty()) return loaded;
+    if (known_->snapshot.read_only) return *known_->snapshot.read_only;
+    JournalEntry entry = NextEntry();
+    entry.lineage = loaded->state->lineage;
+    entry.serial = loaded->state->serial;
+    entry.digest_key = loaded->state->digest_key;
+    Result<void> written = Write(std::move(entry));
+    if (written) return Known();
+    if (written.error().code != ErrorCode::kFailedPrecondition) return written.error();
+  }
+  return MakeError(ErrorCode::kUnavailable,
+                   fmt::format("others save the state {} without a pause", Where()),
+                   "Look who they are: podctl lock status.");
+}
+
+}  // namespace podctl

@@ -1,0 +1,717 @@
+#include "state/stores/journal_store.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "providers/base/digest.h"
+#include "providers/base/json.h"
+#include "state/state_json.h"
+#include "tests/conformance/state_store_suite.h"
+#include "tests/state/stores/journal_bench.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class JournalBench final : public StoreBench {
+ public:
+  explicit JournalBench(std::uint64_t compact_entries) : compact_entries_(compact_entries) {
+    world_.place.page = 2;
+  }
+
+  std::unique_ptr<StateStore> Open() override {
+    JournalStoreOptions options = JournalWorld::ByHand();
+    // Nobody beats while the suite waits for a lock for a minute.
+    options.ttl = std::chrono::minutes(5);
+    options.compact_entries = compact_entries_;
+    options.most_entries = compact_entries_;
+    doors_.push_back(std::make_unique<FakeBlobs>(world_.place, "run"));
+    return std::make_unique<JournalStore>(*doors_.back(), files_, world_.clock, world_.random,
+                                          world_.NextHolder(), RememberedKinds(), options);
+  }
+  std::optional<std::string> Stored() override {
+    std::optional<std::string> all;
+    for (const auto& [name, object] : world_.place.All()) {
+      if (name != kLeaseName) all = all.value_or("") + object.bytes;
+    }
+    return all;
+  }
+  void Overwrite(const std::string& bytes) override {
+    for (const auto& [name, object] : world_.place.All()) world_.place.Remove(name);
+    world_.place.Set(kSnapshotName, bytes);
+  }
+  FakeClock& clock() override { return world_.clock; }
+
+ private:
+  std::uint64_t compact_entries_;
+  JournalWorld world_;
+  FakeFileSystem files_;
+  std::vector<std::unique_ptr<FakeBlobs>> doors_;
+};
+
+INSTANTIATE_TEST_SUITE_P(InAJournal, StateStoreSuite,
+                         ::testing::Values([] { return std::make_unique<JournalBench>(100); }));
+// Each save is followed by a snapshot.
+INSTANTIATE_TEST_SUITE_P(InSnapshots, StateStoreSuite,
+                         ::testing::Values([] { return std::make_unique<JournalBench>(1); }));
+
+// ---- What stands in the place.
+
+std::vector<std::string> Names(FakePlace& place) {
+  std::vector<std::string> names;
+  for (const auto& [name, object] : place.All()) names.push_back(name);
+  return names;
+}
+
+std::string Uid(const State& state, const std::string& address = "pod.research") {
+  return state.records.at(Addr(address)).As<PodRecord>().current.uid;
+}
+
+State MustRead(JournalWorld& world) {
+  auto loaded = world.Open()->Load();
+  EXPECT_TRUE(loaded) << loaded.error().message;
+  return loaded && loaded->state ? *loaded->state : State{};
+}
+
+// The members of an entry's head, and the addresses that it changes.
+Value EntryIn(FakePlace& place, std::uint64_t number) {
+  return ParseJson(place.Text(EntryName(number)).value_or("")).value_or(Value());
+}
+
+TEST(JournalStore, ASaveIsOneEntryWithWhatChanged) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  ASSERT_TRUE(run->Mark("one"));
+  EXPECT_THAT(Names(world.place),
+              ::testing::ElementsAre("journal/000000000001.json", "journal/000000000002.json"));
+  const Value first = EntryIn(world.place, 1);
+  EXPECT_TRUE(first["entry"]["fence"].AsBool());
+  EXPECT_EQ(first["entry"]["epoch"].AsInt(), 1);
+  EXPECT_EQ(first["entry"]["run"]["who"].AsString(), "alice@here");
+  EXPECT_EQ(first["changes"].AsMap().size(), 3U);
+  const Value second = EntryIn(world.place, 2);
+  EXPECT_FALSE(second["entry"]["fence"].AsBool());
+  EXPECT_EQ(second["entry"]["previous"], first["entry"]["write_id"]);
+  EXPECT_EQ(second["changes"].AsMap().size(), 1U);
+  EXPECT_LT(world.place.Text(EntryName(2))->size(), world.place.Text(EntryName(1))->size());
+}
+
+TEST(JournalStore, EachRunBeginsAnEpoch) {
+  JournalWorld world;
+  ASSERT_TRUE(world.OpenWithSample()->Mark("one"));
+  auto second = world.OpenWithSample();
+  ASSERT_TRUE(second->Mark("two"));
+  ASSERT_TRUE(second->Mark("three"));
+  EXPECT_TRUE(EntryIn(world.place, 3)["entry"]["fence"].AsBool());
+  EXPECT_EQ(EntryIn(world.place, 3)["entry"]["epoch"].AsInt(), 2);
+  EXPECT_FALSE(EntryIn(world.place, 4)["entry"]["fence"].AsBool());
+  EXPECT_EQ(EntryIn(world.place, 4)["entry"]["epoch"].AsInt(), 2);
+}
+
+TEST(JournalStore, AnAppendIsOneRequestAndANoOpLoadAfterACleanEndTwo) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  const int before = run->blobs.requests();
+  ASSERT_TRUE(run->Mark("one"));
+  EXPECT_EQ(run->blobs.requests(), before + 1);
+  run->store.Compact();
+  auto reader = world.Open();
+  ASSERT_TRUE(reader->Load());
+  EXPECT_EQ(reader->blobs.requests(), 2);
+}
+
+TEST(JournalStore, BytesGrowWithWhatIsChanged) {
+  constexpr int kPods = 400;
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  std::uint64_t bytes = 0;
+  run->blobs.after = [&](const BlobRequest& request) {
+    if (request.writes()) bytes += world.place.Text(request.name).value_or("").size();
+  };
+  const auto add = [&](int from) {
+    bytes = 0;
+    for (int i = from; i < from + kPods; ++i) {
+      State next = run->state;
+      Pods(next)[Addr(fmt::format("pod.p{}", i))].current.locator = fmt::format("p{}", i);
+      PODCTL_CHECK(run->store.Append(next, ChangesBetween(run->state, next), &run->at));
+      run->state = next;
+    }
+    return bytes;
+  };
+  const std::uint64_t first = add(0);
+  const std::uint64_t second = add(kPods);
+  EXPECT_LT(second, 3 * first);
+  EXPECT_TRUE(world.place.Text(kSnapshotName));
+  EXPECT_EQ(MustRead(world), run->state);
+}
+
+// ---- Damage.
+
+struct DamagedCase {
+  const char* name;
+  std::function<void(FakePlace&)> damage;
+  const char* message;
+};
+
+// Entries 1 and 2 are in the snapshot, 3 to 5 follow it.
+class DamageTest : public ::testing::TestWithParam<DamagedCase> {};
+
+TEST_P(DamageTest, IsTold) {
+  JournalWorld world;
+  auto first = world.OpenWithSample();
+  ASSERT_TRUE(first->Mark("2"));
+  first->store.Compact();
+  auto second = world.OpenWithSample();
+  for (const char* mark : {"3", "4", "5"}) ASSERT_TRUE(second->Mark(mark));
+  const State whole = MustRead(world);
+  GetParam().damage(world.place);
+  auto reader = world.Open();
+  auto loaded = reader->Load();
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, ErrorCode::kDataLoss);
+  EXPECT_THAT(loaded.error().message, HasSubstr("the state fake://bucket/prefix"));
+  EXPECT_THAT(loaded.error().message, HasSubstr(GetParam().message));
+  EXPECT_FALSE(loaded.error().hint.empty());
+
+  // Put aside, it is no state any more, and nobody who knew it can add to it.
+  const auto aside = reader->store.SetAside();
+  ASSERT_TRUE(aside) << aside.error().message;
+  auto fresh = world.Open();
+  auto nothing = fresh->Load();
+  ASSERT_TRUE(nothing) << nothing.error().message;
+  EXPECT_FALSE(nothing->state);
+  EXPECT_TRUE(nothing->generation.none());
+  EXPECT_FALSE(second->Mark("6"));
+  fresh->state = whole;
+  const auto pushed = fresh->store.Push(fresh->state, &fresh->at);
+  ASSERT_TRUE(pushed) << pushed.error().message;
+  EXPECT_EQ(MustRead(world).records, whole.records);
+}
+
+std::string Half(const std::string& text) {
+  return text.substr(0, text.size() / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Objects, DamageTest,
+    ::testing::Values(
+        DamagedCase{"EntryMissing", [](FakePlace& place) { place.Remove(EntryName(4)); },
+                    "journal/000000000004.json is missing"},
+        DamagedCase{"FirstEntryMissing", [](FakePlace& place) { place.Remove(EntryName(3)); },
+                    "journal/000000000003.json is missing"},
+        DamagedCase{
+            "EntryTorn",
+            [](FakePlace& place) { place.Set(EntryName(4), Half(*place.Text(EntryName(4)))); },
+            "journal/000000000004.json is cut"},
+        DamagedCase{"EntryEmpty", [](FakePlace& place) { place.Set(EntryName(5), ""); },
+                    "journal/000000000005.json is empty"},
+        DamagedCase{"EntryTwice",
+                    [](FakePlace& place) { place.Set(EntryName(6), *place.Text(EntryName(5))); },
+                    "journal/000000000006.json holds entry 5"},
+        DamagedCase{"EntryOfAnotherJournal",
+                    [](FakePlace& place) {
+                      JournalEntry entry;
+                      entry.id = {6, "another"};
+                      entry.previous = "one that is not here";
+                      entry.epoch = 2;
+                      entry.serial = 99;
+                      place.Set(EntryName(6), EntryText(entry));
+                    },
+                    "journal/000000000006.json does not follow"},
+        DamagedCase{"EntryOfAnOvertakenRun",
+                    [](FakePlace& place) {
+                      JournalEntry entry;
+                      entry.id = {6, "another"};
+                      entry.previous = EntryIn(place, 5)["entry"]["write_id"].AsString();
+                      entry.epoch = 1;
+                      entry.serial = 99;
+                      place.Set(EntryName(6), EntryText(entry));
+                    },
+                    "journal/000000000006.json does not follow"},
+        DamagedCase{"EntryChanged",
+                    [](FakePlace& place) {
+                      std::string text = *place.Text(EntryName(4));
+                      text.replace(text.find("\"uid\":\"4\""), 9, "\"uid\":\"9\"");
+                      place.Set(EntryName(4), text);
+                    },
+                    "journal/000000000004.json is cut, changed"},
+        DamagedCase{
+            "SnapshotTorn",
+            [](FakePlace& place) { place.Set(kSnapshotName, Half(*place.Text(kSnapshotName))); },
+            "state.json"},
+        DamagedCase{"SnapshotEmpty", [](FakePlace& place) { place.Set(kSnapshotName, ""); },
+                    "state.json is empty"},
+        DamagedCase{"SnapshotChanged",
+                    [](FakePlace& place) {
+                      std::string text = *place.Text(kSnapshotName);
+                      text.replace(text.find("\"journal_from\":3"), 16, "\"journal_from\":4");
+                      place.Set(kSnapshotName, text);
+                    },
+                    "state.json does not match its checksum"},
+        DamagedCase{"SnapshotNotPodctls", [](FakePlace& place) { place.Set(kSnapshotName, "{}"); },
+                    "state.json cannot be read: it is no snapshot of podctl"}),
+    [](const auto& one) { return one.param.name; });
+
+TEST(JournalStore, ASnapshotThatWasLaidOutAnewIsRead) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  run->store.Compact();
+  const auto document = ParseJson(*world.place.Text(kSnapshotName));
+  ASSERT_TRUE(document);
+  world.place.Set(kSnapshotName, ToJson(*document, JsonStyle::kIndented));
+  EXPECT_EQ(MustRead(world), run->state);
+}
+
+TEST(JournalStore, ALostSnapshotIsNoEmptyState) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  ASSERT_TRUE(run->Mark("2"));
+  run->store.Compact();
+  world.place.Remove(kSnapshotName);
+  // The entries are all there still, and say the same.
+  EXPECT_EQ(MustRead(world), run->state);
+  world.place.Remove(EntryName(1));
+  EXPECT_EQ(world.Open()->Load().error().code, ErrorCode::kDataLoss);
+}
+
+TEST(JournalStore, ANewerPodctlsObjectsNameIt) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  std::string text = *world.place.Text(EntryName(1));
+  const std::string needs = "\"needs\":{\"format\":1,\"podctl\":\"";
+  text.replace(text.find(needs), needs.size(), "\"needs\":{\"format\":2,\"podctl\":\"9");
+  world.place.Set(EntryName(1), text);
+  const auto loaded = world.Open()->Load();
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, ErrorCode::kUnimplemented);
+  EXPECT_THAT(loaded.error().hint, HasSubstr("Use podctl 9"));
+}
+
+TEST(JournalStore, AReaderThatMayNotWriteReads) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  run->store.Compact();
+  auto document = ParseJson(*world.place.Text(kSnapshotName));
+  ASSERT_TRUE(document);
+  document->SetPath("journal.least_writer.format", 2);
+  document->Set("journal", [&] {
+    Value head = (*document)["journal"];
+    head.Erase("checksum");
+    head.Set("checksum", "sha256:" + Sha256Hex(ToJson(head)));
+    return head;
+  }());
+  world.place.Set(kSnapshotName, ToJson(*document));
+  auto reader = world.OpenWithSample();
+  EXPECT_EQ(reader->state, run->state);
+  const auto saved = reader->Mark("x");
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, ErrorCode::kUnimplemented);
+}
+
+// ---- Two runs.
+
+TEST(JournalStore, WhoWasOvertakenIsToldByWhomAndWritesNothingMore) {
+  JournalWorld world;
+  auto slow = world.OpenWithSample();
+  ASSERT_TRUE(slow->Mark("slow 1"));
+  JournalStoreOptions options = JournalWorld::ByHand();
+  options.run.who = "bob@there";
+  options.run.operation = "apply";
+  options.run.run_url = "https://ci/7";
+  auto thief = world.OpenWithSample("there", options);
+  ASSERT_TRUE(thief->Mark("thief"));
+  const auto before = Names(world.place);
+  for (int i = 0; i < 2; ++i) {
+    const auto late = slow->Mark("slow 2");
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code, ErrorCode::kFailedPrecondition);
+    EXPECT_EQ(late.error().message,
+              "the state fake://bucket/prefix was changed by somebody else since it was read "
+              "(serial 3 is stored, by bob@there, apply, https://ci/7)");
+  }
+  EXPECT_EQ(Names(world.place), before);
+  EXPECT_EQ(Uid(MustRead(world)), "thief");
+
+  // What it knows goes aside, and a push takes it only while nothing is newer.
+  const auto aside = slow->store.SaveAside(slow->state);
+  ASSERT_TRUE(aside);
+  EXPECT_EQ(*aside, "fake://bucket/prefix/errored-3.json");
+  const auto notes = StateFromJson(*world.place.Text("errored-3.json"), "aside", RememberedKinds());
+  ASSERT_TRUE(notes);
+  EXPECT_FALSE(CheckPush(*thief->Load(), *notes, false));
+}
+
+TEST(JournalStore, AFenceWithoutAChangeStopsTheRunBefore) {
+  JournalWorld world;
+  auto slow = world.OpenWithSample();
+  ASSERT_TRUE(slow->Mark("slow 1"));
+  auto thief = world.Open("there");
+  const auto fenced = thief->store.Fence();
+  ASSERT_TRUE(fenced) << fenced.error().message;
+  EXPECT_EQ(fenced->state, slow->state);
+  EXPECT_EQ(slow->Mark("slow 2").error().code, ErrorCode::kFailedPrecondition);
+  thief->state = *fenced->state;
+  thief->at = fenced->generation;
+  ASSERT_TRUE(thief->Mark("thief"));
+  EXPECT_EQ(thief->state.serial, slow->state.serial + 1);
+  EXPECT_EQ(MustRead(world), thief->state);
+}
+
+// The overtaken run's entry arrives between what the thief reads and its fence.
+TEST(JournalStore, AFenceIsTriedUntilNothingCameBetween) {
+  JournalWorld world;
+  auto slow = world.OpenWithSample();
+  auto thief = world.Open("there");
+  int left = 3;
+  thief->blobs.before = [&](const BlobRequest& request) {
+    if (request.deed == BlobDeed::kCreate && left-- > 0) {
+      EXPECT_TRUE(slow->Mark("slow " + std::to_string(left)));
+    }
+    return BlobFault{};
+  };
+  const auto fenced = thief->store.Fence();
+  ASSERT_TRUE(fenced) << fenced.error().message;
+  EXPECT_EQ(Uid(*fenced->state), "slow 0");
+  EXPECT_FALSE(slow->Mark("slow 9"));
+}
+
+TEST(JournalStore, APushStopsTheRunBeforeAndKeepsItsLineage) {
+  JournalWorld world;
+  auto slow = world.OpenWithSample();
+  auto pusher = world.OpenWithSample("there");
+  State other = SampleState();
+  other.lineage = "11111111-1111-4111-8111-111111111111";
+  other.serial = 77;
+  Pods(other).erase(Addr("pod.other"));
+  ASSERT_TRUE(pusher->store.Push(other, &pusher->at));
+  EXPECT_EQ(other.serial, 77U);
+  EXPECT_EQ(MustRead(world), other);
+  EXPECT_FALSE(slow->Mark("slow"));
+  other.serial = 3;
+  Pods(other).erase(Addr("pod.research"));
+  ASSERT_TRUE(pusher->store.Push(other, &pusher->at));
+  EXPECT_EQ(other.serial, 78U);
+  EXPECT_EQ(MustRead(world), other);
+}
+
+// ---- Answers that were lost.
+
+TEST(JournalStore, AnEntryWhoseAnswerWasLostIsTakenForItsOwn) {
+  for (const auto kind : {BlobFault::Kind::kLostBefore, BlobFault::Kind::kLostAfter}) {
+    JournalWorld world;
+    auto run = world.OpenWithSample();
+    bool struck = false;
+    run->blobs.before = [&](const BlobRequest& request) {
+      return request.writes() && !std::exchange(struck, true) ? BlobFault{kind} : BlobFault{};
+    };
+    ASSERT_TRUE(run->Mark("one"));
+    ASSERT_TRUE(run->Mark("two"));
+    EXPECT_EQ(run->state.serial, 3U);
+    EXPECT_EQ(MustRead(world), run->state);
+    EXPECT_FALSE(world.place.Text(EntryName(4)));
+  }
+}
+
+// The outage outlasts the patience, and the entry came to stand there after all.
+TEST(JournalStore, WhatWasGivenUpIsSettledByTheNextAppend) {
+  for (const bool stands : {false, true}) {
+    JournalWorld world;
+    auto run = world.OpenWithSample();
+    int writes = 0;
+    run->blobs.before = [&](const BlobRequest& request) {
+      const bool first = request.writes() && writes++ == 0;
+      if (!first) return Refuse(ErrorCode::kUnavailable, "out");
+      return BlobFault{stands ? BlobFault::Kind::kLostAfter : BlobFault::Kind::kLostBefore};
+    };
+    const State before = run->state;
+    const Generation at = run->at;
+    const auto failed = run->Mark("one");
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, ErrorCode::kUnavailable);
+    EXPECT_EQ(run->at, at);
+    run->blobs.before = nullptr;
+    // The caller has more to say by now: the entry that was sent comes first, unchanged.
+    State next = before;
+    Pods(next)[Addr("pod.research")].current.uid = "one";
+    Pods(next)[Addr("pod.other")].current.uid = "more";
+    ASSERT_TRUE(run->store.Append(next, ChangesBetween(before, next), &run->at));
+    EXPECT_EQ(next.serial, 3U);
+    EXPECT_EQ(EntryIn(world.place, 2)["changes"].AsMap().size(), 1U);
+    EXPECT_EQ(EntryIn(world.place, 3)["changes"].AsMap().size(), 1U);
+    EXPECT_EQ(MustRead(world), next);
+  }
+}
+
+TEST(JournalStore, WhatWasSurelyNotWrittenIsSaidAnew) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  const State before = run->state;
+  run->blobs.before = [&](const BlobRequest& request) {
+    if (!request.writes()) return BlobFault{};
+    return Refuse(ErrorCode::kPermissionDenied, "no");
+  };
+  const auto refused = run->Mark("one");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kPermissionDenied);
+  EXPECT_EQ(refused.error().message, "cannot save the state fake://bucket/prefix: no");
+  run->blobs.before = nullptr;
+  State next = before;
+  Pods(next)[Addr("pod.other")].current.uid = "more";
+  ASSERT_TRUE(run->store.Append(next, ChangesBetween(before, next), &run->at));
+  EXPECT_EQ(MustRead(world), next);
+  EXPECT_EQ(next.serial, before.serial + 1);
+}
+
+// ---- Readers beside a run that writes, takes snapshots and deletes.
+
+TEST(JournalStore, AReaderThatIsOvertakenBySnapshotAndDeletionStartsOver) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(run->Mark(std::to_string(i)));
+  auto reader = world.Open();
+  bool struck = false;
+  reader->blobs.after = [&](const BlobRequest& request) {
+    // It has the snapshot (none), and not the list.
+    if (request.deed != BlobDeed::kGet || std::exchange(struck, true)) return;
+    run->store.Compact();
+    for (int number : {2, 3}) world.place.Remove(EntryName(static_cast<std::uint64_t>(number)));
+    EXPECT_TRUE(run->Mark("last"));
+  };
+  const auto loaded = reader->Load();
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->state, run->state);
+}
+
+TEST(JournalStore, AReaderTakesPagesThatGrowMeanwhile) {
+  for (const bool hide : {false, true}) {
+    JournalWorld world;
+    world.place.page = 2;
+    world.place.hide_fresh = hide;
+    auto run = world.OpenWithSample();
+    for (int i = 0; i < 6; ++i) ASSERT_TRUE(run->Mark(std::to_string(i)));
+    auto reader = world.Open();
+    int left = 5;
+    reader->blobs.between_pages = [&] {
+      if (left-- <= 0) return;
+      EXPECT_TRUE(run->Mark("meanwhile " + std::to_string(left)));
+    };
+    const auto loaded = reader->Load();
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_GE(loaded->state->serial, 7U);
+  }
+}
+
+// ---- Snapshots and deletion.
+
+TEST(JournalStore, OldEntriesGoADayAfterASnapshotButNotFencesTheirPredecessorsAndTheNewest) {
+  JournalWorld world;
+  const auto run = [&](int marks) {
+    auto one = world.OpenWithSample();
+    for (int i = 0; i < marks; ++i) PODCTL_CHECK(one->Mark("m" + std::to_string(i)));
+    one->store.Compact();
+    return one;
+  };
+  run(3);  // 1 (fence) to 4
+  EXPECT_TRUE(world.place.Text(EntryName(2)));
+  world.clock.Advance(std::chrono::hours(23));
+  run(3);  // 5 (fence) to 7
+  EXPECT_TRUE(world.place.Text(EntryName(2)));
+  world.clock.Advance(std::chrono::hours(2));
+  run(3);  // 8 (fence) to 10: the first snapshot is 25 hours old, the second two
+  std::vector<std::string> journal = Names(world.place);
+  std::erase_if(journal, [](const std::string& name) { return !EntryNumber(name); });
+  EXPECT_THAT(journal,
+              ::testing::ElementsAre(EntryName(1), EntryName(4), EntryName(5), EntryName(6),
+                                     EntryName(7), EntryName(8), EntryName(9), EntryName(10)));
+  world.clock.Advance(std::chrono::hours(100));
+  auto last = run(1);  // 11 (fence)
+  EXPECT_THAT(Names(world.place), ::testing::Not(::testing::Contains(EntryName(6))));
+  EXPECT_THAT(Names(world.place),
+              ::testing::IsSupersetOf({EntryName(1), EntryName(4), EntryName(5), EntryName(7),
+                                       EntryName(8), EntryName(10), EntryName(11)}));
+  EXPECT_EQ(MustRead(world), last->state);
+  EXPECT_THAT(last->store.TakeWarnings(), IsEmpty());
+}
+
+TEST(JournalStore, AnOvertakenRunThatSleepsForMonthsStillFindsTheFence) {
+  JournalWorld world;
+  auto slow = world.OpenWithSample();
+  ASSERT_TRUE(slow->Mark("slow"));
+  for (int i = 0; i < 30; ++i) {
+    auto other = world.OpenWithSample("there");
+    for (const char* mark : {"a", "b", "c"}) ASSERT_TRUE(other->Mark(mark + std::to_string(i)));
+    other->store.Compact();
+    world.clock.Advance(std::chrono::hours(25));
+  }
+  EXPECT_FALSE(world.place.Text(EntryName(4)));  // the second of the run that began with 3
+  const State before = MustRead(world);
+  EXPECT_EQ(slow->Mark("slow again").error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(MustRead(world), before);
+}
+
+// As above, but it had written nothing yet, and what it read was in the middle of another run.
+TEST(JournalStore, WhoReadLongAgoCannotBeginAtANumberThatIsFreeAgain) {
+  JournalWorld world;
+  auto other = world.OpenWithSample("there");
+  auto slow = world.OpenWithSample();
+  const std::string mine = EntryName(2);
+  for (const char* mark : {"a", "b", "c"}) ASSERT_TRUE(other->Mark(mark));
+  other->store.Compact();
+  for (int i = 0; i < 3; ++i) {
+    world.clock.Advance(std::chrono::hours(25));
+    auto next = world.OpenWithSample("there");
+    ASSERT_TRUE(next->Mark("n" + std::to_string(i)));
+    next->store.Compact();
+  }
+  ASSERT_FALSE(world.place.Text(mine));
+  const State before = MustRead(world);
+  const auto late = slow->Mark("slow");
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(MustRead(world), before);
+}
+
+TEST(JournalStore, ARefusedDeletionIsAWarning) {
+  JournalWorld world;
+  for (int i = 0; i < 2; ++i) {
+    auto run = world.OpenWithSample();
+    for (int mark = 0; mark < 3; ++mark) ASSERT_TRUE(run->Mark(std::to_string(mark)));
+    if (i == 1) {
+      run->blobs.before = [&](const BlobRequest& request) {
+        if (request.deed != BlobDeed::kDelete) return BlobFault{};
+        return Refuse(ErrorCode::kPermissionDenied, "a retention policy");
+      };
+    }
+    run->store.Compact();
+    const auto warnings = run->store.TakeWarnings();
+    if (i == 0) {
+      EXPECT_THAT(warnings, IsEmpty());
+    } else {
+      EXPECT_THAT(warnings,
+                  ::testing::ElementsAre("old entries of the state fake://bucket/prefix could not "
+                                         "be deleted, and take space: a retention policy"));
+    }
+    world.clock.Advance(std::chrono::hours(30));
+  }
+}
+
+TEST(JournalStore, NothingIsDeletedWhereThePlaceKeepsNoTime) {
+  JournalWorld world;
+  world.place.now = nullptr;
+  for (int i = 0; i < 4; ++i) {
+    auto run = world.OpenWithSample();
+    for (int mark = 0; mark < 3; ++mark) ASSERT_TRUE(run->Mark(std::to_string(mark)));
+    run->store.Compact();
+    world.clock.Advance(std::chrono::hours(100));
+  }
+  for (std::uint64_t number = 1; number <= 10; ++number) {
+    EXPECT_TRUE(world.place.Text(EntryName(number))) << number;
+  }
+}
+
+TEST(JournalStore, ASnapshotThatCannotBeWrittenStopsNothing) {
+  JournalWorld world;
+  JournalStoreOptions options = JournalWorld::ByHand();
+  options.compact_entries = 1;
+  options.most_entries = 1;
+  auto run = world.OpenWithSample("here", options);
+  run->blobs.before = [&](const BlobRequest& request) {
+    if (request.name != kSnapshotName || !request.writes()) return BlobFault{};
+    return Refuse(ErrorCode::kPermissionDenied, "no");
+  };
+  ASSERT_TRUE(run->Mark("one"));
+  EXPECT_EQ(run->store.TakeWarnings().size(), 1U);
+  EXPECT_EQ(MustRead(world), run->state);
+}
+
+// An overtaken run takes its snapshot after the thief has written: it says what was true, and what
+// the thief wrote follows it.
+TEST(JournalStore, ALateSnapshotOfAnOvertakenRunHarmsNothing) {
+  JournalWorld world;
+  auto slow = world.OpenWithSample();
+  ASSERT_TRUE(slow->Mark("slow"));
+  auto thief = world.OpenWithSample("there");
+  ASSERT_TRUE(thief->Mark("thief"));
+  slow->store.Compact();
+  EXPECT_EQ(MustRead(world), thief->state);
+  ASSERT_TRUE(thief->Mark("thief again"));
+  thief->store.Compact();
+  EXPECT_EQ(MustRead(world), thief->state);
+}
+
+// ---- History.
+
+TEST(JournalStore, AGenerationIsARun) {
+  JournalWorld world;
+  std::vector<State> ends;
+  for (int i = 0; i < 3; ++i) {
+    JournalStoreOptions options = JournalWorld::ByHand();
+    options.run = {"u" + std::to_string(i) + "@h",
+                   "apply",
+                   "podctl apply",
+                   "1.0",
+                   "abc",
+                   true,
+                   "github",
+                   "https://ci/" + std::to_string(i),
+                   std::to_string(i),
+                   "1"};
+    auto run = world.OpenWithSample("here", options);
+    ASSERT_TRUE(run->Mark("a" + std::to_string(i)));
+    ASSERT_TRUE(run->Mark("b" + std::to_string(i)));
+    ends.push_back(run->state);
+    if (i != 1) run->store.Compact();  // the second died before
+  }
+  auto reader = world.Open();
+  const auto history = reader->store.History();
+  ASSERT_TRUE(history) << history.error().message;
+  ASSERT_EQ(history->size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const HistoryEntry& entry = (*history)[i];
+    const State& end = ends[1 - i];
+    EXPECT_EQ(entry.serial, end.serial);
+    EXPECT_EQ(entry.lineage, end.lineage);
+    EXPECT_EQ(entry.saved_at, "2026-11-20T14:30:00Z");
+    EXPECT_EQ(entry.problem, "");
+    ASSERT_TRUE(entry.run);
+    EXPECT_EQ(entry.run->who, fmt::format("u{}@h", 1 - i));
+    EXPECT_EQ(entry.run->run_url, fmt::format("https://ci/{}", 1 - i));
+    EXPECT_EQ(entry.run->commit, "abc");
+    EXPECT_TRUE(entry.run->dirty);
+    const auto state = reader->store.LoadHistory(end.serial);
+    ASSERT_TRUE(state) << state.error().message;
+    EXPECT_EQ(*state, end);
+  }
+  EXPECT_EQ(reader->store.LoadHistory(99).error().code, ErrorCode::kNotFound);
+}
+
+TEST(JournalStore, OnlySoManyGenerationsAreKept) {
+  JournalWorld world;
+  JournalStoreOptions options = JournalWorld::ByHand();
+  options.keep = 2;
+  for (int i = 0; i < 6; ++i) {
+    auto run = world.OpenWithSample("here", options);
+    ASSERT_TRUE(run->Mark(std::to_string(i)));
+    run->store.Compact();
+  }
+  const auto history = world.Open()->store.History();
+  ASSERT_TRUE(history);
+  ASSERT_EQ(history->size(), 2U);
+  EXPECT_GT((*history)[0].serial, (*history)[1].serial);
+}
+
+TEST(JournalStore, WhatCannotBeSavedAsideThereIsSavedHere) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  run->blobs.Kill();
+  const auto aside = run->store.SaveAside(run->state);
+  ASSERT_TRUE(aside) << aside.error().message;
+  EXPECT_EQ(*aside, "/tmp/podctl.errored-2");
+  EXPECT_TRUE(run->files.FileText("/tmp/podctl.errored-2"));
+}
+
+}  // namespace
+}  // namespace podctl::testing

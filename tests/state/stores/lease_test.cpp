@@ -1,0 +1,394 @@
+#include "state/stores/lease.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "providers/base/json.h"
+#include "tests/state/stores/journal_bench.h"
+#include "tests/support/patient_clock.h"
+
+namespace podctl::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+LockInfo ApplyInfo() {
+  LockInfo info;
+  info.operation = "apply";
+  return info;
+}
+
+std::unique_ptr<StateLock> MustTake(JournalRun& run, const LockWait& wait = milliseconds(0)) {
+  auto lock = run.store.Lock(ApplyInfo(), wait, {});
+  EXPECT_TRUE(lock) << lock.error().message;
+  return lock ? *std::move(lock) : nullptr;
+}
+
+std::optional<LeaseText> Held(JournalWorld& world) {
+  return LeaseFromJson(world.place.Text(kLeaseName).value_or(""));
+}
+
+TEST(Lease, TheLockNamesItsHolderHowLongItLastsAndTheCIsRun) {
+  JournalWorld world;
+  JournalStoreOptions options = JournalWorld::ByHand();
+  options.run.commit = "abc123";
+  options.run.run_url = "https://ci/7";
+  auto run = world.Open("here", options);
+  auto lock = MustTake(*run);
+  const Value text = *ParseJson(*world.place.Text(kLeaseName));
+  EXPECT_EQ(text["Operation"].AsString(), "apply");
+  EXPECT_EQ(text["Who"].AsString(), "alice@here");
+  EXPECT_EQ(text["Commit"].AsString(), "abc123");
+  EXPECT_EQ(text["RunUrl"].AsString(), "https://ci/7");
+  EXPECT_EQ(text["TtlMs"].AsInt(), 60'000);
+  EXPECT_EQ(text["Beat"].AsInt(), 0);
+  EXPECT_TRUE(run->store.Beat());
+  EXPECT_EQ(Held(world)->beat, 1U);
+
+  auto other = world.Open("there");
+  const auto refused = other->store.Lock(ApplyInfo(), milliseconds(0), {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("\n  CI run:    https://ci/7"));
+  EXPECT_THAT(refused.error().message, HasSubstr("\n  Commit:    abc123"));
+  EXPECT_THAT(refused.error().hint, HasSubstr("60 s after its last sign of life"));
+  EXPECT_EQ(other->store.Holder()->run_url, "https://ci/7");
+  lock.reset();
+  EXPECT_FALSE(world.place.Text(kLeaseName));
+  EXPECT_FALSE(other->store.Holder());
+}
+
+// ---- The holder.
+
+TEST(Lease, NothingNewIsStartedHalfATtlAfterTheLastConfirmedBeat) {
+  JournalWorld world;
+  auto run = world.Open();
+  EXPECT_TRUE(run->store.MayStart());  // without a lock
+  auto lock = MustTake(*run);
+  EXPECT_TRUE(run->store.MayStart());
+  world.clock.Advance(milliseconds(29'999));
+  EXPECT_TRUE(run->store.MayStart());
+  world.clock.Advance(milliseconds(1));
+  EXPECT_FALSE(run->store.MayStart());
+  EXPECT_TRUE(run->store.Beat());
+  EXPECT_TRUE(run->store.MayStart());
+
+  run->blobs.before = [](const BlobRequest&) { return Refuse(ErrorCode::kUnavailable, "out"); };
+  for (int missed = 1; missed <= 2; ++missed) {
+    world.clock.Advance(seconds(20));
+    EXPECT_FALSE(run->store.Beat());
+  }
+  EXPECT_FALSE(run->store.MayStart());
+}
+
+// A beat is as old as its request, however long its answer took.
+TEST(Lease, ABeatCountsFromWhenItWasSent) {
+  JournalWorld world;
+  auto run = world.Open();
+  auto lock = MustTake(*run);
+  run->blobs.after = [&](const BlobRequest&) { world.clock.Advance(seconds(40)); };
+  EXPECT_TRUE(run->store.Beat());
+  EXPECT_FALSE(run->store.MayStart());
+}
+
+TEST(Lease, SuspendedTimeCounts) {
+  JournalWorld world;
+  HostClock clock(world.clock);
+  auto run = world.OpenOn(clock, "laptop");
+  auto lock = MustTake(*run);
+  clock.Suspend(seconds(31));
+  EXPECT_FALSE(run->store.MayStart());
+}
+
+TEST(Lease, WhoSleptPastItsTtlAndWasNotRobbedGoesOn) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  auto lock = MustTake(*run);
+  ASSERT_TRUE(run->Mark("one"));
+  world.clock.Advance(minutes(10));
+  EXPECT_FALSE(run->store.MayStart());
+  const int before = run->blobs.requests();
+  ASSERT_TRUE(run->Mark("two"));
+  // The lock first.
+  EXPECT_EQ(run->blobs.log[static_cast<std::size_t>(before)].name, kLeaseName);
+  EXPECT_TRUE(run->store.MayStart());
+}
+
+TEST(Lease, WhoSleptPastItsTtlAndWasRobbedSavesNothingMore) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  auto lock = MustTake(*run);
+  world.clock.Advance(minutes(10));
+  auto thief = world.Open("there");
+  auto stolen = MustTake(*thief, minutes(2));
+  ASSERT_NE(stolen, nullptr);
+  const auto late = run->Mark("late");
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(late.error().message, HasSubstr("taken over by another run\nLock Info:"));
+  EXPECT_THAT(late.error().message, HasSubstr("alice@there"));
+  EXPECT_FALSE(run->store.MayStart());
+  EXPECT_FALSE(run->store.Beat());
+  EXPECT_FALSE(world.place.Text(EntryName(2)));
+  lock.reset();  // the thief's stays
+  EXPECT_EQ(Held(world)->info.host, "there");
+}
+
+TEST(Lease, ALockThatWasRemovedIsLost) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  auto lock = MustTake(*run);
+  auto other = world.Open("there");
+  ASSERT_TRUE(other->store.ForceUnlock(Held(world)->info.id));
+  EXPECT_FALSE(run->store.Beat());
+  EXPECT_FALSE(run->store.MayStart());
+  EXPECT_THAT(run->Mark("late").error().message, HasSubstr("was removed"));
+}
+
+// ---- Who takes it over.
+
+TEST(LeaseWatch, WantsTheWholeTtlAndFourLooks) {
+  const auto at = [](int s) { return Clock::SteadyTime(seconds(s)); };
+  const auto ran_out = [&](const std::vector<std::pair<int, std::string>>& looks) {
+    LeaseWatch watch;
+    for (const auto& [when, version] : looks) {
+      watch.Saw({version}, seconds(60), at(when), at(when));
+    }
+    return watch.RanOut();
+  };
+  EXPECT_TRUE(ran_out({{0, "a"}, {20, "a"}, {40, "a"}, {60, "a"}}));
+  EXPECT_FALSE(ran_out({{0, "a"}, {20, "a"}, {40, "a"}, {59, "a"}}));
+  EXPECT_FALSE(ran_out({{0, "a"}, {30, "a"}, {60, "a"}}));
+  // Four looks at once are one.
+  EXPECT_FALSE(ran_out({{0, "a"}, {60, "a"}, {60, "a"}, {61, "a"}}));
+  EXPECT_FALSE(ran_out({{0, "a"}, {20, "a"}, {40, "b"}, {60, "b"}, {80, "b"}}));
+  EXPECT_TRUE(ran_out({{0, "a"}, {20, "b"}, {40, "b"}, {60, "b"}, {80, "b"}}));
+  LeaseWatch watch;
+  for (int s = 0; s <= 3600; s += 60) watch.Saw({"a"}, milliseconds(0), at(s), at(s));
+  EXPECT_FALSE(watch.RanOut());  // it does not run out
+  // The time that the answers took is the holder's.
+  LeaseWatch slow;
+  slow.Saw({"a"}, seconds(60), at(0), at(10));
+  for (int s : {25, 40, 60}) slow.Saw({"a"}, seconds(60), at(s), at(s + 9));
+  EXPECT_FALSE(slow.RanOut());
+}
+
+TEST(Lease, ALockThatNobodyRenewsIsTakenOverAfterItsTtl) {
+  JournalWorld world;
+  JournalStoreOptions options = JournalWorld::ByHand();
+  options.run.run_url = "https://ci/7";
+  options.ttl = seconds(30);
+  auto dead = world.Open("there", options);
+  auto lock = MustTake(*dead);
+  dead->blobs.Kill();
+  auto other = world.Open();
+  const auto early = other->store.Lock(ApplyInfo(), seconds(29), {});
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code, ErrorCode::kLocked);
+  const auto before = world.clock.Elapsed();
+  auto taken = MustTake(*other, minutes(5));
+  ASSERT_NE(taken, nullptr);
+  EXPECT_GE(world.clock.Elapsed() - before, seconds(30));
+  EXPECT_LE(world.clock.Elapsed() - before, seconds(40));
+  EXPECT_EQ(taken->TakeoverNote(),
+            "took over the state lock of alice@there (apply, https://ci/7), which gave no sign of "
+            "life for 30 s");
+}
+
+TEST(Lease, ALockThatIsRenewedIsNeverTakenOver) {
+  JournalWorld world;
+  auto run = world.Open("there");
+  auto lock = MustTake(*run);
+  HostClock clock(world.clock);
+  clock.skew = std::chrono::hours(24);
+  milliseconds since_beat{0};
+  clock.on_sleep = [&](milliseconds slept) {
+    since_beat += slept;
+    if (since_beat < seconds(20)) return;
+    since_beat = milliseconds(0);
+    EXPECT_TRUE(run->store.Beat());
+  };
+  auto other = world.OpenOn(clock, "here");
+  const auto refused = other->store.Lock(ApplyInfo(), minutes(30), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kLocked);
+  EXPECT_TRUE(run->store.MayStart());
+}
+
+// The holder wakes up and beats between the last look and the theft.
+TEST(Lease, ABeatInTheLastMomentSavesIt) {
+  JournalWorld world;
+  auto run = world.Open("there");
+  auto lock = MustTake(*run);
+  auto other = world.Open();
+  bool struck = false;
+  other->blobs.before = [&](const BlobRequest& request) {
+    if (request.deed == BlobDeed::kReplace && !std::exchange(struck, true)) {
+      EXPECT_TRUE(run->store.Beat());
+    }
+    return BlobFault{};
+  };
+  const auto refused = other->store.Lock(ApplyInfo(), seconds(100), {});
+  EXPECT_TRUE(struck);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(Held(world)->info.host, "there");
+}
+
+TEST(Lease, ADeadProcessOfThisHostDecidesAtOnce) {
+  JournalWorld world;
+  auto dead = world.Open();
+  auto lock = MustTake(*dead);
+  dead->blobs.Kill();
+  world.Die(world.last_pid());
+  auto other = world.Open();
+  EXPECT_FALSE(other->store.Holder());
+  auto taken = MustTake(*other);
+  ASSERT_NE(taken, nullptr);
+  EXPECT_EQ(taken->TakeoverNote(),
+            "took over the state lock of alice@here (apply, process 1001 on here), which ended "
+            "without releasing it");
+}
+
+// Two containers may both be called "runner", and a process number of one says nothing in another.
+TEST(Lease, AHostsNameProvesNothing) {
+  JournalWorld world;
+  auto run = world.Open("runner");
+  auto lock = MustTake(*run);
+  LockHolder elsewhere = world.NextHolder("other machine");
+  elsewhere.host = "runner";
+  elsewhere.process_ran_at = [](int, const std::string&) { return false; };
+  JournalRun other(world.place, world.clock, world.random, elsewhere, JournalWorld::ByHand());
+  EXPECT_EQ(other.store.Lock(ApplyInfo(), milliseconds(0), {}).error().code, ErrorCode::kLocked);
+}
+
+TEST(Lease, WhatIsNoLockOfPodctlIsLeftAlone) {
+  JournalWorld world;
+  world.place.Set(kLeaseName, "{}");
+  auto run = world.Open();
+  const auto refused = run->store.Lock(ApplyInfo(), minutes(5), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(run->store.ForceUnlock("x").error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(world.place.Text(kLeaseName), "{}");
+}
+
+// ---- A fault at each request: taking it, beating, letting it go, taking it over, unlocking.
+
+const BlobFault::Kind kLosses[] = {BlobFault::Kind::kLostBefore, BlobFault::Kind::kLostAfter,
+                                   BlobFault::Kind::kLate, BlobFault::Kind::kRefused};
+
+// Runs `act` with the k-th request at `run`'s door struck, for every k, until none is.
+void StrikeEach(
+    const std::function<void(JournalWorld&, JournalRun&, const std::function<void()>&)>& life) {
+  for (const BlobFault::Kind kind : kLosses) {
+    bool struck = true;
+    for (int k = 1; struck; ++k) {
+      ASSERT_LT(k, 60);
+      SCOPED_TRACE(fmt::format("fault {} at request {}", static_cast<int>(kind), k));
+      JournalWorld world;
+      auto run = world.Open();
+      struck = false;
+      const auto arm = [&] {
+        const int at = run->blobs.requests() + k;
+        run->blobs.before = [&struck, kind, at](const BlobRequest& request) {
+          if (request.number != at) return BlobFault{};
+          struck = true;
+          return BlobFault{kind, MakeError(ErrorCode::kUnavailable, "out"), 2};
+        };
+      };
+      life(world, *run, arm);
+    }
+  }
+}
+
+TEST(Lease, TakingAndReleasingStandsAFaultAtEachRequest) {
+  StrikeEach([](JournalWorld& world, JournalRun& run, const std::function<void()>& arm) {
+    arm();
+    auto lock = MustTake(run);
+    ASSERT_NE(lock, nullptr);
+    EXPECT_EQ(Held(world)->info.host, "here");
+    EXPECT_EQ(world.Open("there")->store.Lock(ApplyInfo(), milliseconds(0), {}).error().code,
+              ErrorCode::kLocked);
+    EXPECT_TRUE(run.store.Beat() || run.store.Beat());
+    EXPECT_TRUE(run.store.MayStart());
+    lock.reset();
+    world.place.Arrive();
+    EXPECT_FALSE(world.place.Text(kLeaseName));
+  });
+}
+
+TEST(Lease, TakingOverStandsAFaultAtEachRequest) {
+  StrikeEach([](JournalWorld& world, JournalRun& run, const std::function<void()>& arm) {
+    auto dead = world.Open("there");
+    auto left = MustTake(*dead);
+    dead->blobs.Kill();
+    arm();
+    auto lock = MustTake(run, minutes(5));
+    ASSERT_NE(lock, nullptr);
+    EXPECT_THAT(lock->TakeoverNote(), HasSubstr("alice@there"));
+    world.place.Arrive();
+    EXPECT_EQ(Held(world)->info.host, "here");
+    EXPECT_TRUE(run.store.Beat() || run.store.Beat());
+  });
+}
+
+TEST(Lease, UnlockingStandsAFaultAtEachRequest) {
+  StrikeEach([](JournalWorld& world, JournalRun& run, const std::function<void()>& arm) {
+    auto dead = world.Open("there");
+    auto left = MustTake(*dead);
+    const std::string id = Held(world)->info.id;
+    dead->blobs.Kill();
+    arm();
+    const auto unlocked = run.store.ForceUnlock(id);
+    world.place.Arrive();
+    // It may be told that there was no lock any more, after an answer that was lost.
+    if (!unlocked) {
+      EXPECT_EQ(unlocked.error().code, ErrorCode::kNotFound);
+    }
+    EXPECT_FALSE(world.place.Text(kLeaseName));
+  });
+}
+
+TEST(Lease, UnlockingSparesWhoBeatMeanwhile) {
+  JournalWorld world;
+  auto run = world.Open("there");
+  auto lock = MustTake(*run);
+  auto other = world.Open();
+  other->blobs.before = [&](const BlobRequest& request) {
+    if (request.deed == BlobDeed::kDelete) run->store.Beat();
+    return BlobFault{};
+  };
+  const auto refused = other->store.ForceUnlock(Held(world)->info.id);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kLocked);
+  EXPECT_TRUE(run->store.MayStart());
+}
+
+// ---- The thread.
+
+TEST(Lease, AThreadBeatsWhileTheLockIsHeld) {
+  FakePlace place;
+  PatientClock clock;
+  FakeRandom random;
+  JournalWorld world;
+  JournalRun run(place, clock, random, world.NextHolder(), {});
+  auto lock = MustTake(run);
+  const auto beat = [&] { return LeaseFromJson(*place.Text(kLeaseName))->beat; };
+  clock.LetTick();
+  EXPECT_EQ(beat(), 1U);
+  clock.Advance(seconds(29));
+  EXPECT_TRUE(run.store.MayStart());
+  clock.Advance(seconds(1));
+  EXPECT_FALSE(run.store.MayStart());
+  clock.LetTick();
+  EXPECT_EQ(beat(), 2U);
+  EXPECT_TRUE(run.store.MayStart());
+  lock.reset();
+  EXPECT_FALSE(place.Text(kLeaseName));
+}
+
+}  // namespace
+}  // namespace podctl::testing
