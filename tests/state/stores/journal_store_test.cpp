@@ -4,11 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "state/state_json.h"
 #include "tests/conformance/state_store_suite.h"
 #include "tests/state/stores/journal_bench.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden.h"
 
 namespace podctl::testing {
 namespace {
@@ -711,6 +718,90 @@ TEST(JournalStore, WhatCannotBeSavedAsideThereIsSavedHere) {
   ASSERT_TRUE(aside) << aside.error().message;
   EXPECT_EQ(*aside, "/tmp/podctl.errored-2");
   EXPECT_TRUE(run->files.FileText("/tmp/podctl.errored-2"));
+}
+
+// ---- Texts and formats that stay.
+
+// What the first podctl with journals wrote, and every later one must read.
+TEST(JournalStore, TheFirstFormatIsRead) {
+  const std::filesystem::path folder =
+      std::filesystem::path(SourceFolder()) / "tests/golden/state/journal1";
+  const std::vector<std::string> names = {kSnapshotName, EntryName(3)};
+  const auto path = [&](const std::string& name) {
+    return folder / std::filesystem::path(name).filename();
+  };
+  if (std::getenv("PODCTL_UPDATE_GOLDEN") != nullptr && !std::filesystem::exists(folder)) {
+    JournalWorld world;
+    auto first = world.OpenWithSample();
+    ASSERT_TRUE(first->Mark("4712"));
+    first->store.Compact();
+    ASSERT_TRUE(world.OpenWithSample()->Mark("4713"));
+    std::filesystem::create_directories(folder);
+    for (const std::string& name : names) {
+      std::ofstream(path(name), std::ios::binary) << *world.place.Text(name);
+    }
+  }
+  JournalWorld world;
+  for (const std::string& name : names) {
+    std::ifstream file(path(name), std::ios::binary);
+    std::stringstream text;
+    text << file.rdbuf();
+    world.place.Set(name, text.str());
+  }
+  State expected = SampleState();
+  expected.serial = 3;
+  Pods(expected)[Addr("pod.research")].current.uid = "4713";
+  EXPECT_EQ(MustRead(world), expected);
+}
+
+TEST(JournalStore, RefusalsSayWhatToDo) {
+  std::string all;
+  const auto add = [&](const std::string& when, const Error& error) {
+    all += fmt::format("# {}\n{}: {}\nhint: {}\n\n", when, ErrorCodeName(error.code), error.message,
+                       error.hint);
+  };
+  JournalStoreOptions options = JournalWorld::ByHand();
+  options.run.who = "bob@there";
+  options.run.operation = "apply";
+  options.run.commit = "0a1b2c3";
+  options.run.run_url = "https://gitlab.example.com/pods/-/jobs/7";
+  JournalWorld world;
+  auto unaware = world.Open();
+  ASSERT_TRUE(unaware->Load());
+  unaware->state = SampleState();
+  auto slow = world.OpenWithSample();
+  add("a state was made since this run began", unaware->Save().error());
+  auto bob = world.OpenWithSample("there", options);
+  ASSERT_TRUE(bob->Mark("1"));
+  add("somebody else saved", slow->Mark("2").error());
+  ASSERT_TRUE(slow->Load());
+  slow->state.lineage = "11111111-1111-4111-8111-111111111111";
+  add("another lineage", slow->Save().error());
+
+  LockInfo info;
+  info.operation = "apply";
+  info.version = "1.2.3";
+  auto lock = bob->store.Lock(info, std::chrono::milliseconds(0), {});
+  ASSERT_TRUE(lock);
+  add("locked", slow->store.Lock(info, std::chrono::milliseconds(0), {}).error());
+  add("the lock has another ID", slow->store.ForceUnlock("x").error());
+  info.operation = "destroy";
+  auto stolen = slow->store.Lock(info, std::chrono::minutes(3), {});
+  ASSERT_TRUE(stolen);
+  all += "# took it over\n" + (*stolen)->TakeoverNote() + "\n\n";
+  world.clock.Advance(std::chrono::minutes(3));
+  add("the lock was taken over", bob->Mark("3").error());
+  world.place.Set(kLeaseName, "{}");
+  add("no lock of podctl", slow->store.ForceUnlock("x").error());
+
+  ASSERT_TRUE(bob->Load());
+  bob->store.Compact();
+  world.place.Remove(EntryName(1));
+  world.place.Remove(kSnapshotName);
+  add("an entry is missing", world.Open()->Load().error());
+  world.place.Set(kSnapshotName, "{}");
+  add("the snapshot is damaged", world.Open()->Load().error());
+  ExpectGolden("state/journal_refusals.txt", all);
 }
 
 }  // namespace
