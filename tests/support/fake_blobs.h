@@ -74,6 +74,10 @@ class FakePlace {
     objects_[name] = {bytes, version, now ? BlobTime(now()) : std::nullopt, writer};
     return version;
   }
+  bool Is(const std::string& name, const BlobVersion& version) const {
+    const auto found = objects_.find(name);
+    return found != objects_.end() && found->second.version == version;
+  }
   void CountRequest() {
     std::vector<Late> due;
     {
@@ -121,6 +125,7 @@ inline BlobFault Refuse(ErrorCode code, std::string message) {
   return {BlobFault::Kind::kRefused, MakeError(code, std::move(message)), 0};
 }
 
+// For one thread at a time.
 class FakeBlobs final : public BlobStore {
  public:
   FakeBlobs(FakePlace& place, std::string writer) : place_(place), writer_(std::move(writer)) {}
@@ -185,35 +190,35 @@ class FakeBlobs final : public BlobStore {
 
   Result<BlobVersion> CreateIfAbsent(const std::string& name, const std::string& bytes,
                                      std::stop_token) override {
-    return Write(BlobDeed::kCreate, name, [this, name, bytes]() -> Result<BlobVersion> {
-      if (place_.objects_.contains(name)) return NotSo(name);
-      return place_.Put(name, bytes, writer_);
-    });
+    return Write(BlobDeed::kCreate, name,
+                 [name, bytes, writer = writer_](FakePlace& place) -> Result<BlobVersion> {
+                   if (place.objects_.contains(name)) return NotSo(name);
+                   return place.Put(name, bytes, writer);
+                 });
   }
   Result<BlobVersion> ReplaceIf(const std::string& name, const std::string& bytes,
                                 const BlobVersion& version, std::stop_token) override {
-    return Write(BlobDeed::kReplace, name, [this, name, bytes, version]() -> Result<BlobVersion> {
-      const auto found = place_.objects_.find(name);
-      if (found == place_.objects_.end() || found->second.version != version) return NotSo(name);
-      return place_.Put(name, bytes, writer_);
-    });
+    return Write(BlobDeed::kReplace, name,
+                 [name, bytes, version, writer = writer_](FakePlace& place) -> Result<BlobVersion> {
+                   if (!place.Is(name, version)) return NotSo(name);
+                   return place.Put(name, bytes, writer);
+                 });
   }
   Result<void> DeleteIf(const std::string& name, const BlobVersion& version,
                         std::stop_token) override {
-    auto deleted = Write(BlobDeed::kDelete, name, [this, name, version]() -> Result<BlobVersion> {
-      const auto found = place_.objects_.find(name);
-      if (found == place_.objects_.end() || found->second.version != version) {
-        return NotSo(name);
-      }
-      place_.objects_.erase(found);
-      return BlobVersion{};
-    });
+    auto deleted =
+        Write(BlobDeed::kDelete, name, [name, version](FakePlace& place) -> Result<BlobVersion> {
+          if (!place.Is(name, version)) return NotSo(name);
+          place.objects_.erase(name);
+          return BlobVersion{};
+        });
     return deleted ? Result<void>() : Result<void>(deleted.error());
   }
   std::string Where() const override { return "fake://bucket/prefix"; }
 
  private:
-  using Carry = std::function<Result<BlobVersion>()>;
+  // May be carried out when this door is gone; the place is locked.
+  using Carry = std::function<Result<BlobVersion>(FakePlace&)>;
 
   static Error NotSo(const std::string& name) {
     return MakeError(ErrorCode::kFailedPrecondition, "the condition on " + name + " does not hold");
@@ -254,15 +259,15 @@ class FakeBlobs final : public BlobStore {
     if (fault.kind == BlobFault::Kind::kLostBefore) return Lost();
     if (fault.kind == BlobFault::Kind::kLate) {
       std::lock_guard lock(place_.mutex_);
-      place_.late_.push_back({fault.later, [this, carry] {
-                                std::lock_guard held(place_.mutex_);
-                                (void)carry();
+      place_.late_.push_back({fault.later, [&place = place_, carry] {
+                                std::lock_guard held(place.mutex_);
+                                (void)carry(place);
                               }});
       return Lost();
     }
     Result<BlobVersion> carried = [&] {
       std::lock_guard lock(place_.mutex_);
-      return carry();
+      return carry(place_);
     }();
     if (auto dead = End(fault)) return Lost();
     return fault.kind == BlobFault::Kind::kLostAfter ? Result<BlobVersion>(Lost()) : carried;
