@@ -104,7 +104,7 @@ Result<std::optional<JournalStore::Taken>> JournalStore::TryTake(const LeaseText
                                                                  const std::stop_token& stop) {
   const std::string text = LeaseToJson(mine);
   std::string note;
-  Clock::SteadyTime sent;
+  std::optional<Clock::SteadyTime> first_sent;
   RequestPauses pauses = Pauses();
   for (int round = 0; round < kMostTakeRounds; ++round) {
     const Clock::SteadyTime asked = clock_.Steady();
@@ -113,9 +113,10 @@ Result<std::optional<JournalStore::Taken>> JournalStore::TryTake(const LeaseText
     if (!blob) return blob.error();
     const auto read = *blob ? LeaseFromJson((*blob)->bytes) : std::nullopt;
     if (*blob && !read) return NoLock(Where());
-    // By a request of this very call whose answer was lost.
+    // By a request of this very call whose answer was lost; by which of them is not known.
     if (read && read->info.id == mine.info.id) {
-      return std::optional<Taken>({(*blob)->version, sent, note});
+      return std::optional<Taken>(
+          {(*blob)->version, first_sent.value_or(Clock::SteadyTime()), note});
     }
     if (read) {
       *other = *read;
@@ -130,7 +131,8 @@ Result<std::optional<JournalStore::Taken>> JournalStore::TryTake(const LeaseText
                          VisibleControls(read->info.who), VisibleControls(read->info.operation),
                          whose, why);
     }
-    sent = clock_.SinceBoot();
+    const Clock::SteadyTime sent = clock_.SinceBoot();
+    if (!first_sent) first_sent = sent;
     Result<BlobVersion> taken = *blob ? blobs_.ReplaceIf(kLeaseName, text, (*blob)->version, stop)
                                       : blobs_.CreateIfAbsent(kLeaseName, text, stop);
     if (taken) return std::optional<Taken>({*std::move(taken), sent, *blob ? note : ""});

@@ -94,6 +94,24 @@ TEST(Lease, ABeatCountsFromWhenItWasSent) {
   EXPECT_FALSE(run->store.MayStart());
 }
 
+// The first of two requests took the lock, late; the second one found it taken.
+TEST(Lease, ALockThatWasTakenWithoutAnAnswerCountsFromTheFirstRequest) {
+  JournalWorld world;
+  auto run = world.Open();
+  int creates = 0;
+  run->blobs.before = [&](const BlobRequest& request) {
+    if (request.deed == BlobDeed::kGet && creates == 1) world.clock.Advance(seconds(31));
+    if (request.deed != BlobDeed::kCreate || ++creates > 1) return BlobFault{};
+    return BlobFault{BlobFault::Kind::kLate, {}, 2};
+  };
+  auto lock = MustTake(*run);
+  ASSERT_NE(lock, nullptr);
+  EXPECT_EQ(creates, 2);
+  EXPECT_FALSE(run->store.MayStart());
+  EXPECT_TRUE(run->store.Beat());
+  EXPECT_TRUE(run->store.MayStart());
+}
+
 TEST(Lease, SuspendedTimeCounts) {
   JournalWorld world;
   HostClock clock(world.clock);
