@@ -69,8 +69,8 @@ std::string NameOf(const std::string& path) {
 
 LockHolder LockHolder::ThisProcess() {
   const std::string host = HostName();
-  return {host,          UserName() + "@" + host, ProcessId(), &ProcessRanAt,
-          ProcessMark(), &ProcessHasEnded};
+  return {host,          UserName() + "@" + host, ProcessId(),
+          &ProcessRanAt, ProcessMark(),           &ProcessHasEnded};
 }
 
 LocalStore::LocalStore(std::string path, FileSystem& files, Clock& clock, Random& random,
