@@ -18,6 +18,18 @@ std::string ProjectBehind(std::string_view prefix, const HttpRequest& request) {
   return rest.find('/') == std::string::npos ? rest : std::string();
 }
 
+std::string MessageOf(const Fault& fault) {
+  return fault.message.empty() ? "a fault that was ordered" : fault.message;
+}
+
+// What a fault does to an answer, and to one that was never worked out.
+void Afflict(const std::optional<Fault>& fault, HttpReply* reply) {
+  if (!fault) return;
+  reply->drop = reply->drop || fault->drop == "after";
+  reply->delay = std::chrono::milliseconds(fault->delay_ms);
+  reply->cut_after = fault->cut_after;
+}
+
 }  // namespace
 
 // What gcloud asks of other services about the project: Compute Engine before an ssh, the Resource
@@ -87,10 +99,27 @@ Answer Api::SecretAnswer(const HttpRequest& request, const SecretRoute& route, C
   return route.handle(*service_, call);
 }
 
+HttpReply Api::StorageReply(const HttpRequest& request) {
+  const StorageRequest read = storage_.Read(request);
+  const std::optional<Fault> fault = faults_->Take(read.shown, read.call);
+  HttpReply reply;
+  if (fault && fault->status != 0) {
+    ShowStorageError(StorageErrorOf(fault->status, MessageOf(*fault)), &reply);
+  } else if (fault && fault->drop == "before") {
+    reply.drop = true;
+  } else {
+    reply = storage_.Answer(request, read);
+  }
+  Afflict(fault, &reply);
+  admin_->Count(read.shown, read.call, reply.drop ? 0 : reply.status);
+  return reply;
+}
+
 HttpReply Api::Handle(const HttpRequest& request) {
   if (request.path == "/emulator" || request.path.starts_with("/emulator/")) {
     return admin_->Handle(request);
   }
+  if (StorageApi::Serves(request.path)) return StorageReply(request);
   Call call;
   const Route* const route = FindRoute(request, &call);
   const SecretRoute* secret = nullptr;
@@ -103,11 +132,10 @@ HttpReply Api::Handle(const HttpRequest& request) {
   Answer answer =
       MakeStatus("NOT_FOUND", fmt::format("Method not found: {} {}", request.method, request.path));
   if (fault && fault->status != 0) {
-    answer =
-        ApiError{.status = std::string(StatusOfHttp(fault->status)),
-                 .message = fault->message.empty() ? "a fault that was ordered" : fault->message,
-                 .details = fault->details,
-                 .http = fault->status};
+    answer = ApiError{.status = std::string(StatusOfHttp(fault->status)),
+                      .message = MessageOf(*fault),
+                      .details = fault->details,
+                      .http = fault->status};
   } else if (fault && fault->drop == "before") {
     reply.drop = true;
   } else if (route != nullptr) {
@@ -120,11 +148,7 @@ HttpReply Api::Handle(const HttpRequest& request) {
   } else if (auto login = LoginAnswer(request, &call)) {
     answer = *std::move(login);
   }
-  if (fault) {
-    reply.drop = reply.drop || fault->drop == "after";
-    reply.delay = std::chrono::milliseconds(fault->delay_ms);
-    reply.cut_after = fault->cut_after;
-  }
+  Afflict(fault, &reply);
   Show(answer, &reply);
   admin_->Count(request, call.name, reply.drop ? 0 : reply.status);
   return reply;

@@ -1,5 +1,6 @@
 // What is asked under the paths of the Cloud TPU API (v2, v2alpha1, and v1 for locations), for the
-// custom jobs of Vertex AI (v1), and of Secret Manager (v1).
+// custom jobs of Vertex AI (v1), and of Secret Manager (v1). Those of Cloud Storage, which is an
+// older kind of API, are read by storage_api.h.
 //
 // Routes say under which paths methods are asked for, what they take, and which call of the service
 // they are. Turns a request into one call of the service and its answer into JSON, and heeds the
@@ -17,6 +18,7 @@
 #include "providers/emulator/api/faults.h"
 #include "providers/emulator/api/http_server.h"
 #include "providers/emulator/api/messages.h"
+#include "providers/emulator/api/storage_api.h"
 #include "providers/emulator/service/api_error.h"
 #include "providers/emulator/service/service.h"
 
@@ -59,12 +61,13 @@ class Api {
  public:
   // All are lent and outlive the api.
   Api(Service* service, Admin* admin, FaultList* faults)
-      : service_(service), admin_(admin), faults_(faults) {}
+      : service_(service), admin_(admin), faults_(faults), storage_(service) {}
 
   HttpReply Handle(const HttpRequest& request);
 
  private:
   Answer Dispatch(const HttpRequest& request, const Route& route, Call call);
+  HttpReply StorageReply(const HttpRequest& request);
   Answer SecretAnswer(const HttpRequest& request, const SecretRoute& route, Call call);
   std::optional<Answer> ProjectAnswer(const HttpRequest& request, Call* call);
   std::optional<Answer> LoginAnswer(const HttpRequest& request, Call* call);
@@ -72,6 +75,7 @@ class Api {
   Service* const service_;
   Admin* const admin_;
   FaultList* const faults_;
+  StorageApi storage_;
 };
 
 }  // namespace podctl::emulator

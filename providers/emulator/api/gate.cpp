@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "providers/emulator/names.h"
 
@@ -71,29 +72,55 @@ Refusal CheckOrigin(const RequestHead& head) {
   return std::nullopt;
 }
 
-// Every route takes JSON. A type without a body is a form without fields.
+ApiError BadType(std::string message) {
+  ApiError error = InvalidArgument(std::move(message));
+  error.http = 415;
+  return error;
+}
+
+// "text/plain" of "Text/plain; charset=utf-8".
+std::string TypeOf(const std::string& header) {
+  std::string type = LowerCase(header.substr(0, header.find(';')));
+  type.resize(type.find_last_not_of(" \t") + 1);
+  return type;
+}
+
+// Of an upload: but the types of a form, and none at all, which a page may send without asking.
+Refusal CheckUploadType(const RequestHead& head) {
+  if (head.method != "POST" || (head.types.empty() && !head.has_body)) return std::nullopt;
+  const std::string type = head.types.size() == 1 ? TypeOf(head.types[0]) : "";
+  if (!type.empty() && type != "text/plain" && type != "application/x-www-form-urlencoded" &&
+      type != "multipart/form-data") {
+    return std::nullopt;
+  }
+  return BadType(fmt::format(
+      "The emulator takes no upload of the type \"{}\", which a page in a browser could send; send "
+      "it as application/octet-stream, or name its type in a multipart upload.",
+      head.types.empty() ? "" : head.types[0].substr(0, kShown)));
+}
+
+// Every other route takes JSON. A type without a body is a form without fields.
 Refusal CheckType(const RequestHead& head) {
   if (head.method == "GET" || head.method == "HEAD") {
     if (!head.has_body) return std::nullopt;
     return InvalidArgument(fmt::format("A {} has no body.", head.method));
   }
+  if (IsUpload(head.target)) return CheckUploadType(head);
   if (head.types.empty() && !head.has_body) return std::nullopt;
-  if (head.types.size() == 1) {
-    const std::string type = LowerCase(head.types[0].substr(0, head.types[0].find(';')));
-    const std::size_t end = type.find_last_not_of(" \t");
-    if (end != std::string::npos && type.substr(0, end + 1) == "application/json") {
-      return std::nullopt;
-    }
-  }
-  ApiError error = InvalidArgument(fmt::format(
+  if (head.types.size() == 1 && TypeOf(head.types[0]) == "application/json") return std::nullopt;
+  return BadType(fmt::format(
       "The body must be of the type application/json, not \"{}\"; with curl: --json '…', or -H "
       "'Content-Type: application/json'.",
       head.types.empty() ? "" : head.types[0].substr(0, kShown)));
-  error.http = 415;
-  return error;
 }
 
 }  // namespace
+
+bool IsUpload(std::string_view target) {
+  constexpr std::string_view kResumable = "/resumable";
+  if (target.starts_with(kResumable)) target.remove_prefix(kResumable.size());
+  return target.starts_with("/upload/storage/v1/");
+}
 
 bool IsLoopback(std::string_view host) {
   if (host == "localhost" || host == "::1") return true;

@@ -43,6 +43,9 @@ struct Gate {
 // May it be done? What it is refused for is said without a secret, and may be shown to anybody.
 Refusal CheckRequestHead(const Gate& gate, const RequestHead& head);
 
+// Whether a request's target takes what is stored in Cloud Storage, of whatever type it is.
+bool IsUpload(std::string_view target);
+
 // 127.0.0.0/8, ::1 (without brackets) or localhost.
 bool IsLoopback(std::string_view host);
 

@@ -39,6 +39,8 @@ constexpr int kCrowd = 288;
 constexpr unsigned kSilentMs = 1000;
 constexpr int kQueue = 1024;  // of connections that no thread has taken yet
 constexpr std::size_t kMaxBody = std::size_t{8} << 20;
+// Of an upload to Cloud Storage: the largest object, and what is told about it.
+constexpr std::size_t kMaxUpload = (std::size_t{64} << 20) + (std::size_t{64} << 10);
 constexpr int kFirstByteSeconds = 5;
 constexpr int kReadSeconds = 30;
 // What follows a refused request on its connection may be its body, which a page in a browser may
@@ -140,6 +142,43 @@ bool HasBody(const httplib::Request& from) {
          (from.has_header("Content-Length") && from.get_header_value("Content-Length") != "0");
 }
 
+bool IsTooLarge(const httplib::Request& from, std::size_t bytes) {
+  return bytes > kMaxBody && !IsUpload(from.target);
+}
+
+// The part of a stored text that was asked for. False: there is no such part.
+bool CutToRange(const httplib::Ranges& ranges, std::string* body, httplib::Response* to) {
+  const auto size = static_cast<ssize_t>(body->size());
+  if (ranges.size() != 1) return true;  // several at once are not worth the trouble (RFC 9110)
+  auto [first, last] = ranges[0];
+  if (first < 0) {
+    first = std::max<ssize_t>(0, size - last);
+    last = size - 1;
+  }
+  if (last < 0 || last >= size) last = size - 1;
+  if (first > last) return false;
+  *body = body->substr(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first + 1));
+  to->status = 206;
+  to->set_header("Content-Range", fmt::format("bytes {}-{}/{}", first, last, size));
+  return true;
+}
+
+// What somebody stored, as it is: what a provider gives the library does not compress.
+void SetMedia(const httplib::Ranges& ranges, HttpReply reply, httplib::Response* to) {
+  if (!CutToRange(ranges, &reply.body, to)) {
+    to->status = 416;
+    return;
+  }
+  const std::size_t size = reply.body.size();
+  if (size == 0) return to->set_content("", reply.content_type);
+  to->set_content_provider(size, reply.content_type,
+                           [text = std::move(reply.body)](std::size_t offset, std::size_t length,
+                                                          httplib::DataSink& sink) {
+                             return sink.write(text.data() + offset,
+                                               std::min(length, text.size() - offset));
+                           });
+}
+
 Refusal CheckPeer(const Gate& gate, const httplib::Request& from) {
   if (gate.users.empty()) return std::nullopt;
   const auto user = UserAt({from.remote_addr, from.remote_port}, {from.local_addr, gate.port});
@@ -204,13 +243,24 @@ Refusal HttpServer::Core::Check(const httplib::Request& from) const {
 
 httplib::Server::HandlerResponse HttpServer::Core::Answer(const httplib::Request& from,
                                                           httplib::Response& to) {
-  HttpRequest request{.method = from.method, .path = from.path, .query = {}, .body = from.body};
+  if (IsTooLarge(from, from.body.size())) {
+    to.status = 413;
+    return httplib::Server::HandlerResponse::Handled;
+  }
+  HttpRequest request{.method = from.method,
+                      .path = from.path,
+                      .query = {},
+                      .body = from.body,
+                      .target = from.target};
   for (const auto& [name, value] : from.params) request.query[name] = value;
+  for (const auto& [name, value] : from.headers) request.headers[LowerCase(name)] = value;
   {
     const std::lock_guard lock(mutex);
     at_work.insert(from.remote_port);
   }
-  const HttpReply reply = handler(request);
+  HttpReply reply = handler(request);
+  // The library would cut every answer to them.
+  const httplib::Ranges ranges = std::exchange(const_cast<httplib::Request&>(from).ranges, {});
   {
     std::unique_lock lock(mutex);
     if (reply.delay.count() > 0) wake.wait_for(lock, reply.delay, [this] { return stopping; });
@@ -221,6 +271,7 @@ httplib::Server::HandlerResponse HttpServer::Core::Answer(const httplib::Request
                    [&](const End& peer, const End&, int) { return peer.port == from.remote_port; });
   }
   to.status = reply.status;
+  for (const auto& [name, value] : reply.headers) to.set_header(name, value);
   if (reply.cut_after >= 0) {
     const std::size_t kept = std::min(static_cast<std::size_t>(reply.cut_after), reply.body.size());
     // The connection ends when the provider gives up, short of the length that was promised.
@@ -232,7 +283,11 @@ httplib::Server::HandlerResponse HttpServer::Core::Answer(const httplib::Request
                             });
     return httplib::Server::HandlerResponse::Handled;
   }
-  to.set_content(reply.body, reply.content_type);
+  if (reply.is_media) {
+    SetMedia(ranges, std::move(reply), &to);
+  } else {
+    to.set_content(reply.body, reply.content_type);
+  }
   return httplib::Server::HandlerResponse::Handled;
 }
 
@@ -257,7 +312,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const std::string& host, 
   server.set_keep_alive_max_count(kRequestsPerConnection);
   server.set_read_timeout(kReadSeconds, 0);
   server.set_write_timeout(kReadSeconds, 0);
-  server.set_payload_max_length(kMaxBody);
+  server.set_payload_max_length(kMaxUpload);
   server.set_tcp_nodelay(true);
   // For browsers: no answer is a script or a picture of somebody else's page.
   server.set_default_headers(

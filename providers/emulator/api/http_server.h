@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "providers/base/error.h"
 #include "providers/emulator/api/gate.h"
@@ -18,12 +20,17 @@ struct HttpRequest {
   std::string path;                                       // percent-decoded, without the query
   std::map<std::string, std::string, std::less<>> query;  // decoded; the last of equal names
   std::string body;
+  std::string target = {};  // as it came: the path percent-encoded, and the query
+  std::map<std::string, std::string, std::less<>> headers = {};  // names in lower case
 };
 
 struct HttpReply {
   int status = 200;
   std::string body = "{}";
   std::string content_type = "application/json; charset=UTF-8";
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  // The body is somebody's bytes, of which a `Range` may ask for a part, and is never compressed.
+  bool is_media = false;
   // Close the connection without a byte, as a lost answer looks to the client.
   bool drop = false;
   // Close it after so many bytes of the body, of which the headers promise more; negative: do not.

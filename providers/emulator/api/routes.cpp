@@ -285,7 +285,8 @@ Refusal ReadSecretRequest(const HttpRequest& request, Call* call) {
 
 bool IsCallName(std::string_view name) {
   const std::vector<Route>& routes = Routes();
-  return std::find(kOtherCalls.begin(), kOtherCalls.end(), name) != kOtherCalls.end() ||
+  return IsStorageCallName(name) ||
+         std::find(kOtherCalls.begin(), kOtherCalls.end(), name) != kOtherCalls.end() ||
          std::any_of(kSecretRoutes.begin(), kSecretRoutes.end(),
                      [&](const SecretRoute& route) { return route.name == name; }) ||
          std::any_of(routes.begin(), routes.end(),

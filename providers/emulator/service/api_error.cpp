@@ -62,6 +62,10 @@ int ApiError::HttpStatus() const {
 }
 
 Value ApiError::HttpBody() const {
+  if (!errors.empty()) {
+    return Value::Map{
+        {"error", Value::Map{{"code", HttpStatus()}, {"message", message}, {"errors", errors}}}};
+  }
   Value error = Value::Map{{"code", HttpStatus()}, {"message", message}, {"status", status}};
   if (!details.empty()) error.Set("details", details);
   return Value::Map{{"error", std::move(error)}};

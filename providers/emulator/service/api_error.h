@@ -18,9 +18,12 @@ struct ApiError {
   std::string message;
   Value::List details;  // google.rpc.* messages with "@type"
   int http = 0;         // 0: the usual one for `status`
+  // Of an older API (Cloud Storage): {"domain","reason","message"}, in place of status and details.
+  Value::List errors = {};
 
   int HttpStatus() const;
-  // {"error":{"code":404,"message":…,"status":…,"details":[…]}}
+  // {"error":{"code":404,"message":…,"status":…,"details":[…]}}; of an older API
+  // {"error":{"code":404,"message":…,"errors":[…]}}
   Value HttpBody() const;
   // google.rpc.Status as an operation's `error`: {"code":5,"message":…,"details":[…]}
   Value RpcStatus() const;

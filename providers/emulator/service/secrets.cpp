@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
+
+#include "providers/emulator/service/checksums.h"
 
 namespace podctl::emulator {
 namespace {
@@ -34,73 +35,6 @@ bool IsSecretId(std::string_view id) {
   return !id.empty() && id.size() <= kLongest && std::all_of(id.begin(), id.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
   });
-}
-
-constexpr std::string_view kDigits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-// Of either alphabet, as protobuf's JSON takes it; nullopt: it is no base64.
-std::optional<std::string> BytesOf(std::string_view text) {
-  std::string bytes;
-  unsigned buffer = 0;
-  int bits = 0;
-  while (text.ends_with('=')) text.remove_suffix(1);
-  for (char c : text) {
-    c = c == '-' ? '+' : c == '_' ? '/' : c;
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    buffer = (buffer << 6U) | static_cast<unsigned>(digit);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>((buffer >> static_cast<unsigned>(bits)) & 0xFFU);
-  }
-  return bytes;
-}
-
-std::string Base64Of(std::string_view bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group =
-          (group << 8U) | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      const bool is_padding = i + k > bytes.size();
-      text += is_padding ? '=' : kDigits[(group >> (18U - 6U * k)) & 63U];
-    }
-  }
-  return text;
-}
-
-// CRC-32C by a table, from the polynomial as it is written: of another make than the client's.
-std::int64_t Crc32cOf(std::string_view bytes) {
-  static const std::array<std::uint32_t, 256> kTable = [] {
-    constexpr std::uint32_t kPolynomial = 0x1EDC6F41;
-    const auto mirror = [](std::uint32_t value, int width) {
-      std::uint32_t mirrored = 0;
-      for (int bit = 0; bit < width; ++bit) {
-        mirrored |= ((value >> static_cast<unsigned>(bit)) & 1U)
-                    << static_cast<unsigned>(width - 1 - bit);
-      }
-      return mirrored;
-    };
-    std::array<std::uint32_t, 256> table{};
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      std::uint32_t rest = mirror(byte, 8) << 24U;
-      for (int bit = 0; bit < 8; ++bit) {
-        rest = (rest << 1U) ^ ((rest >> 31U) != 0 ? kPolynomial : 0U);
-      }
-      table[byte] = mirror(rest, 32);
-    }
-    return table;
-  }();
-  std::uint32_t crc = 0xFFFFFFFFU;
-  for (const char c : bytes) {
-    crc = (crc >> 8U) ^ kTable[(crc ^ static_cast<unsigned char>(c)) & 0xFFU];
-  }
-  return static_cast<std::int64_t>(crc ^ 0xFFFFFFFFU);
 }
 
 // Without what it holds.
@@ -185,7 +119,7 @@ Answer SecretTable::AddVersion(const Call& call) {
   Secret* secret = secrets_.Find(name);
   if (secret == nullptr) return NoSecret(name);
   const Value& payload = call.body["payload"];
-  const auto bytes = BytesOf(payload["data"].AsString());
+  const auto bytes = Base64Bytes(payload["data"].AsString());
   if (!bytes) {
     return FieldViolation("payload.data",
                           "Invalid value at 'payload.data' (TYPE_BYTES), Base64 decoding failed");
@@ -195,14 +129,14 @@ Answer SecretTable::AddVersion(const Call& call) {
     return InvalidArgument("The secret payload is too large. The maximum size is 65536 bytes.");
   }
   const Value* sum = payload.Find("dataCrc32c");
-  if (sum != nullptr && sum->AsInt(-1) != Crc32cOf(*bytes)) {
+  if (sum != nullptr && sum->AsInt(-1) != static_cast<std::int64_t>(Crc32cOf(*bytes))) {
     return InvalidArgument("The payload's checksum does not match its data.");
   }
   const std::size_t number = secret->versions.AsList().size() + 1;
   Value version = Value::Map{{"name", fmt::format("{}/versions/{}", name, number)},
                              {"createTime", core_->clock.Timestamp()},
                              {"state", "ENABLED"},
-                             {"data", Base64Of(*bytes)}};
+                             {"data", Base64Text(*bytes)}};
   if (sum != nullptr) version.Set("clientSpecifiedPayloadChecksum", true);
   Value view = ViewOf(version);
   secret->versions.MutableList().push_back(std::move(version));
@@ -267,7 +201,7 @@ Answer SecretTable::Access(const Call& call) const {
   return Value::Map{
       {"name", name},
       {"payload",
-       Value::Map{{"data", data}, {"dataCrc32c", std::to_string(Crc32cOf(*BytesOf(data)))}}}};
+       Value::Map{{"data", data}, {"dataCrc32c", std::to_string(Crc32cOf(*Base64Bytes(data)))}}}};
 }
 
 Answer SecretTable::SetState(const Call& call, const char* state) {

@@ -16,7 +16,8 @@ Service::Service(Settings settings, Limits limits, Journal* journal, WorkerFarm*
       nodes(&core, &machines),
       queued_resources(&core, &machines, &queue),
       custom_jobs(&core),
-      secrets(&core) {
+      secrets(&core),
+      storage(&core) {
   core.collections = {&nodes, &queued_resources, &custom_jobs};
 }
 
@@ -51,6 +52,7 @@ void Service::Restore(std::string_view key, const Value& record) {
   }
   if (kind == "login" || kind == "projectMetadata") logins.Restore(kind, name, record);
   if (kind == "secret") secrets.Restore(name, record);
+  if (kind == "storageBucket" || kind == "storageObject") storage.Restore(kind, name, record);
   for (Collection* collection : core.collections) {
     if (collection->kind == kind) collection->Restore(name, record);
   }

@@ -23,6 +23,7 @@
 #include "providers/emulator/service/queue.h"
 #include "providers/emulator/service/queued_resources.h"
 #include "providers/emulator/service/secrets.h"
+#include "providers/emulator/service/storage.h"
 
 namespace podctl::emulator {
 
@@ -54,6 +55,7 @@ class Service {
   QueuedResources queued_resources;
   CustomJobs custom_jobs;
   SecretTable secrets;
+  Storage storage;
 
  private:
   void Restore(std::string_view key, const Value& record);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <thread>
 
@@ -24,17 +26,31 @@ ApiClient::ApiClient(const std::string& url) : core_(std::make_unique<Core>(url)
 ApiClient::~ApiClient() = default;
 
 Reply ApiClient::Send(const std::string& method, const std::string& path, const std::string& body) {
+  std::map<std::string, std::string> headers;
+  if (!body.empty()) headers["Content-Type"] = "application/json";
+  return SendWith(headers, method, path, body);
+}
+
+Reply ApiClient::SendWith(const std::map<std::string, std::string>& headers,
+                          const std::string& method, const std::string& path,
+                          const std::string& body) {
   httplib::Request request;
   request.method = method;
   request.path = path;
   request.body = body;
-  if (!body.empty()) request.headers.emplace("Content-Type", "application/json");
+  for (const auto& [name, value] : headers) request.headers.emplace(name, value);
   const httplib::Result result = core_->client.send(request);
   Reply reply;
   if (!result) return reply;
   reply.status = result->status;
   reply.text = result->body;
   reply.body = ParseJson(result->body).value_or(Value());
+  for (const auto& [name, value] : result->headers) {
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    reply.headers[lower] = value;
+  }
   return reply;
 }
 

@@ -1,6 +1,7 @@
 // A raw client of the emulator for its own tests: what is on the wire, nothing hidden.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,7 @@ struct Reply {
   int status = 0;  // 0: no answer came
   Value body;
   std::string text;
+  std::map<std::string, std::string> headers = {};  // names in lower case
 };
 
 class ApiClient {
@@ -21,6 +23,9 @@ class ApiClient {
 
   // `body` is sent as it is, as application/json; "" sends none.
   Reply Send(const std::string& method, const std::string& path, const std::string& body = "");
+  // With these headers and no others.
+  Reply SendWith(const std::map<std::string, std::string>& headers, const std::string& method,
+                 const std::string& path, const std::string& body);
 
   // Polls the operation in `reply` until it is done (at most 60 s) and returns it.
   Value Finish(const Reply& reply);
