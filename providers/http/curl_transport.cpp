@@ -109,7 +109,8 @@ void SetMethod(CURL* curl, const Request& request) {
     curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
   }
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, IsRepeatable(request.method) ? 0L : 1L);
+  const bool keeps = IsRepeatable(request.method) && !request.once;
+  curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, keeps ? 0L : 1L);
   // The fresh connection takes the kept one's place: a server that lends a thread to each would
   // otherwise run out of them on idle ones.
   curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 1L);

@@ -17,6 +17,7 @@ struct Request {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
   std::chrono::milliseconds timeout{60'000};  // for the whole exchange
+  bool once = false;                          // a second time it would mean something else
   bool no_proxy = false;                      // straight to the server, whatever proxies there are
 };
 

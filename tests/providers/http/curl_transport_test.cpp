@@ -204,6 +204,29 @@ TEST(CurlTransport, NeverRepeatsAPostByItself) {
   EXPECT_EQ(posts, 1);
 }
 
+// Nor a deletion on a condition, which the second time finds nothing, as if it had been refused.
+TEST(CurlTransport, NeverRepeatsByItselfWhatIsToBeSentOnce) {
+  std::atomic<int> deletions{0};
+  SocketServer server([&](Peer& peer) {
+    for (std::string text = peer.ReadRequest(); !text.empty(); text = peer.ReadRequest()) {
+      if (text.starts_with("DELETE")) {
+        ++deletions;
+        return;
+      }
+      peer.Answer("{}");
+    }
+  });
+  CurlTransport transport("podctl");
+  ASSERT_TRUE(transport.Send(Get(server.Url()), {}).has_value());
+  Request request = Get(server.Url());
+  request.method = "DELETE";
+  request.once = true;
+  const auto response = transport.Send(request, {});
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().code, ErrorCode::kReplyLost);
+  EXPECT_EQ(deletions, 1);
+}
+
 TEST(CurlTransport, ATimeoutAfterSendingIsAReplyLost) {
   SocketServer server([](Peer& peer) {
     peer.ReadRequest();
