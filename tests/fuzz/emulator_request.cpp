@@ -4,7 +4,7 @@
 // An input whose first line ends in " HTTP/1.1" is a question to the metadata server. Of any other
 // the first line is "METHOD PATH?QUERY", the
 // next ones are headers up to a blank line, and the rest is the body. It comes to a service with a
-// node, a queued resource and a secret in it.
+// node, a queued resource, a secret, and an object of Cloud Storage in it.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -68,6 +68,16 @@ class Cloud {
          "acceleratorType:'v3-8',runtimeVersion:'tpu-vm-base'}}]}}");
     Send("POST", "/v1/projects/demo/secrets", {{"secretId", "s"}}, "{replication:{automatic:{}}}");
     Send("POST", "/v1/projects/demo/secrets/s:addVersion", {}, "{payload:{data:'YQ=='}}");
+    Ask({.method = "POST",
+         .path = "/storage/v1/b",
+         .query = {{"project", "demo"}},
+         .body = "{name:'bucket',versioning:{enabled:true}}",
+         .target = "/storage/v1/b?project=demo"});
+    Ask({.method = "POST",
+         .path = "/upload/storage/v1/b/bucket/o",
+         .query = {{"uploadType", "media"}, {"name", "o/1"}},
+         .body = "bytes",
+         .target = "/upload/storage/v1/b/bucket/o?uploadType=media&name=o%2F1"});
   }
   // The journal's lock goes with it, and a folder is left to the next input or removed here.
   ~Cloud() {
@@ -87,6 +97,7 @@ class Cloud {
                          .query = std::move(query),
                          .body = std::move(body)});
   }
+  HttpReply Ask(const HttpRequest& request) { return api_->Handle(request); }
 
  private:
   std::unique_ptr<Journal> journal_;
@@ -124,6 +135,8 @@ void AskMetadata(std::string_view input) {
 void AskApi(std::string_view input) {
   std::string_view target = TakeUntil(&input, "\n");
   const std::string method(TakeUntil(&target, " "));
+  HttpRequest request{.method = method, .path = {}, .query = {}, .body = {}};
+  request.target = target;
   const std::string path(TakeUntil(&target, "?"));
   std::map<std::string, std::string, std::less<>> query;
   while (!target.empty()) {
@@ -145,6 +158,7 @@ void AskApi(std::string_view input) {
                                              : name == "Content-Type"   ? &head.types
                                                                         : nullptr;
     if (values != nullptr) values->emplace_back(line);
+    request.headers[LowerCase(name)] = line;
   }
   head.has_body = !input.empty();
   const Refusal refused = CheckRequestHead({.port = kPort, .hosts = {}, .users = {}}, head);
@@ -155,7 +169,10 @@ void AskApi(std::string_view input) {
   Expect(refused || (ours && !foreign),
          "a request for another host, or of another origin, is refused");
   Cloud cloud;
-  const HttpReply reply = cloud.Send(method, path, query, std::string(input));
+  request.path = path;
+  request.query = query;
+  request.body = input;
+  const HttpReply reply = cloud.Ask(request);
   Expect(reply.status >= 100 && reply.status < 600, "a status is one of HTTP's");
   // What was ordered by /emulator/faults strikes the next one.
   Expect(reply.status != 500, "no request breaks the service", reply.body);
