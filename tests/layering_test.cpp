@@ -71,6 +71,9 @@ const std::vector<Room> kRooms = {
       "providers/emulator/names.h", "providers/emulator/shell/"}},
     {"providers/emulator/shell/", {}},
     {"state/", {"providers/base/", "providers/os/"}},
+    // Where a state lies in somebody's service.
+    {"state/stores/gcs/",
+     {"state/", "providers/base/", "providers/os/", "providers/http/", "providers/gcp/"}},
     // Whatever kinds there are: it knows none.
     {"plans/engine/", {"state/", "providers/", "plans/spec/"}},
     // What other tools' lines say.

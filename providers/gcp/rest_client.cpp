@@ -126,20 +126,27 @@ Result<Value> RestClient::Read(const Call& call, const http::Response& response)
   return error;
 }
 
-Result<Value> RestClient::Send(const Call& call, std::stop_token stop) {
+Result<http::Response> RestClient::Exchange(const Call& call, std::stop_token stop) {
   http::Request request;
   request.method = call.method;
   auto query = call.query;
-  query.insert(query.begin(), {"alt", "json"});
+  query.insert(query.begin(), {"alt", call.alt});
   request.url = endpoint_.base_url + call.path + http::QueryString(query);
   request.timeout = call.timeout;
-  request.headers.emplace_back("Accept", "application/json");
+  request.once = call.idempotency == http::Idempotency::kNonIdempotent;
+  if (call.alt == "json") request.headers.emplace_back("Accept", "application/json");
   if (call.body) {
     request.headers.emplace_back("Content-Type", "application/json");
     request.body = ToJson(*call.body);
+  } else if (call.content) {
+    request.headers.emplace_back("Content-Type", call.content_type);
+    request.body = *call.content;
   }
-  Result<http::Response> response =
-      SendAuthorized(std::move(request), call.idempotency, std::move(stop));
+  return SendAuthorized(std::move(request), call.idempotency, std::move(stop));
+}
+
+Result<Value> RestClient::Send(const Call& call, std::stop_token stop) {
+  Result<http::Response> response = Exchange(call, std::move(stop));
   if (!response) return response.error();
   return Read(call, *response);
 }

@@ -32,6 +32,9 @@ struct Call {
   std::string path;  // "v2/projects/p/…", its parts percent-encoded already
   std::vector<std::pair<std::string, std::string>> query = {};
   std::optional<Value> body = {};
+  std::optional<std::string> content = {};  // in the place of `body`: bytes, of `content_type`
+  std::string content_type = {};
+  std::string alt = "json";  // how the answer comes; "media": as the object's bytes
   http::Idempotency idempotency = http::Idempotency::kIdempotent;
   std::chrono::milliseconds timeout{60'000};  // of one attempt
   std::string if_denied = {};                 // what helps against a 403; "": as with TPUs
@@ -47,6 +50,10 @@ class RestClient {
   // repeat, kReplyLost stands for all that leaves open whether the server acted: a lost answer, one
   // that cannot be read, and the statuses 408 and 5xx (save 501).
   Result<Value> Send(const Call& call, std::stop_token stop);
+
+  // The same request, and its answer as it is, whatever its status; errors are the transport's and
+  // the credentials'. For who reads answers that are no JSON object.
+  Result<http::Response> Exchange(const Call& call, std::stop_token stop);
 
   Clock& clock() const { return clock_; }
 

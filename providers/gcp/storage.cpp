@@ -1,0 +1,408 @@
+#include "providers/gcp/storage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "providers/base/digest.h"
+#include "providers/base/encoding.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "providers/gcp/api_error.h"
+#include "providers/http/url.h"
+
+namespace podctl::gcp {
+namespace {
+
+constexpr const char* kGoogleStorage = "https://storage.googleapis.com/";
+constexpr std::string_view kStorageApi = "storage/v1/";
+constexpr std::size_t kLongestName = 1024;
+constexpr std::size_t kMostPages = 10'000;  // of a thousand objects each
+constexpr std::size_t kQuoted = 200;        // of what a server says
+
+http::RetryPolicy Once() {
+  http::RetryPolicy policy;
+  policy.attempts = 1;
+  policy.refusals = 1;
+  return policy;
+}
+
+bool IsBucketName(std::string_view name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  };
+  const auto is_end = [](char c) { return c != '-' && c != '_' && c != '.'; };
+  return name.size() >= 3 && name.size() <= 222 && std::all_of(name.begin(), name.end(), fits) &&
+         is_end(name.front()) && is_end(name.back());
+}
+
+// A decimal number that a 64-bit integer holds; "0" is no generation.
+bool IsGeneration(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return problem == std::errc() && end == text.data() + text.size() && number > 0 &&
+         text.front() != '0';
+}
+
+// Four bytes, the highest first.
+std::string SumText(std::string_view bytes) {
+  const std::uint32_t sum = Crc32c(bytes);
+  std::string big;
+  for (unsigned shift : {24U, 16U, 8U, 0U}) big += static_cast<char>((sum >> shift) & 0xFFU);
+  return Base64Encode(big);
+}
+
+Error OddStorage(const std::string& what) {
+  return MakeError(ErrorCode::kDataLoss, "Cloud Storage's answer " + what,
+                   "is the endpoint really Cloud Storage?");
+}
+
+// In words, of an error that is JSON or a text.
+std::string SaidBy(const http::Response& response) {
+  const Result<Value> json = ParseJson(response.body);
+  const std::string text = json ? (*json)["error"]["message"].AsString() : response.body;
+  return VisibleControls(std::string(TrimBlanks(std::string_view(text).substr(0, kQuoted))));
+}
+
+bool IsNoObject(const http::Response& response) {
+  return response.status == 404 && SaidBy(response).starts_with("No such object");
+}
+
+bool IsNoBucket(const http::Response& response) {
+  return response.status == 404 &&
+         SaidBy(response).find("bucket does not exist") != std::string::npos;
+}
+
+bool IsRetained(const http::Response& response) {
+  const Result<Value> json = ParseJson(response.body);
+  const Value::List* errors = json ? &(*json)["error"]["errors"].AsList() : nullptr;
+  return errors != nullptr && !errors->empty() &&
+         (*errors)[0]["reason"] == Value("retentionPolicyNotMet");
+}
+
+// The API's own 404, and not of the bucket.
+bool IsGone(const http::Response& response) {
+  const Result<Value> json = ParseJson(response.body);
+  return response.status == 404 && json && (*json)["error"].is_map() && !IsNoBucket(response);
+}
+
+std::string RoleHint(const std::string& bucket) {
+  return fmt::format(
+      "whoever runs podctl needs roles/storage.objectUser on the bucket: `gcloud storage buckets "
+      "add-iam-policy-binding gs://{} --member=user:YOU@example.com "
+      "--role=roles/storage.objectUser`",
+      bucket);
+}
+
+std::string StorageHint(const http::Response& response, const std::string& bucket) {
+  if (IsNoBucket(response)) {
+    return fmt::format(
+        "make it: `gcloud storage buckets create gs://{0} --location=REGION "
+        "--uniform-bucket-level-access` and `gcloud storage buckets update gs://{0} --versioning`",
+        bucket);
+  }
+  if (IsRetained(response)) {
+    return "the bucket's retention policy keeps it for some time; what podctl writes over or "
+           "removes "
+           "needs a bucket without one";
+  }
+  if (response.status == 403) return RoleHint(bucket);
+  if (response.status == 400 && SaidBy(response).find("requester pays") != std::string::npos) {
+    return "name the project that pays for the requests";
+  }
+  if (response.status == 401) {
+    return "log in with `gcloud auth application-default login`, or give a fresh token";
+  }
+  return response.status == 404 ? "is the endpoint really Cloud Storage?" : "";
+}
+
+// For what reads.
+Error StorageErrorFrom(const http::Response& response, const std::string& bucket) {
+  Error error = ErrorFromAnswer(response.status, response.body, "Cloud Storage");
+  if (const std::string said = SaidBy(response); !said.empty() && !ParseJson(response.body)) {
+    error.message =
+        fmt::format("Cloud Storage answered with HTTP status {}: {}", response.status, said);
+  }
+  if (response.status == 404) error.code = ErrorCode::kNotFound;
+  if (response.status == 409) error.code = ErrorCode::kAlreadyExists;
+  if (response.status == 429) error.code = ErrorCode::kUnavailable;
+  error.message = fmt::format("gs://{}: {}", bucket, error.message);
+  error.hint = StorageHint(response, bucket);
+  return error;
+}
+
+// Whether the status says that nothing was written. Whoever on the way sent a 5xx, the request may
+// have gone on.
+bool SaysNotDone(int status) {
+  return status >= 400 && status != 408 && (status < 500 || status == 501);
+}
+
+Error WriteErrorFrom(const Call& call, const http::Response& response, const std::string& bucket) {
+  Error error = StorageErrorFrom(response, bucket);
+  const bool is_gone = call.method == "DELETE" && IsGone(response);
+  if (response.status == 412 || response.status == 304 || is_gone) {
+    error.code = ErrorCode::kFailedPrecondition;
+  } else if (!SaysNotDone(response.status)) {
+    error.code = ErrorCode::kReplyLost;
+  } else if (error.code == ErrorCode::kFailedPrecondition || error.code == ErrorCode::kReplyLost) {
+    error.code = ErrorCode::kInvalidArgument;  // these two have a meaning of their own here
+  }
+  return error;
+}
+
+// Of `x-goog-hash`, which may come once or once for each sum: the CRC32C.
+std::string SumOf(const http::Response& response) {
+  constexpr std::string_view kSum = "crc32c=";
+  for (const auto& [name, value] : response.headers) {
+    if (name != "x-goog-hash") continue;
+    for (const std::string_view part : Split(value, ",")) {
+      const std::string_view sum = TrimBlanks(part);
+      if (sum.starts_with(kSum)) return std::string(sum.substr(kSum.size()));
+    }
+  }
+  return {};
+}
+
+// Adds a page; the names must go on from what is there. Returns the next page's token.
+Result<std::string> AddPage(const http::Response& response, const std::string& prefix,
+                            const std::string& start, std::vector<StorageObject>* objects) {
+  const Result<Value> page = ParseJson(response.body, response.body.capacity());
+  if (!page || !page->is_map()) return OddStorage("to a list is not a JSON object");
+  for (const Value& item : (*page)["items"].AsList()) {
+    StorageObject object{item["name"].AsString(), item["generation"].AsString(), 0};
+    const std::int64_t bytes = item["size"].AsInt(-1);
+    const bool ordered = objects->empty() || objects->back().name < object.name;
+    if (!ordered || !object.name.starts_with(prefix) || object.name < start || bytes < 0 ||
+        !IsGeneration(object.generation)) {
+      return OddStorage("to a list is not one of what was asked for, in order");
+    }
+    object.bytes = static_cast<std::uint64_t>(bytes);
+    objects->push_back(std::move(object));
+  }
+  return (*page)["nextPageToken"].AsString();
+}
+
+}  // namespace
+
+Result<Endpoint> FindStorageEndpoint(const Environment& environment) {
+  for (const char* name : {"STORAGE_EMULATOR_HOST", "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"}) {
+    std::string text = environment.Get(name).value_or("");
+    if (text.empty()) continue;
+    if (text.find("://") == std::string::npos) text = "http://" + text;
+    auto endpoint = ParseEndpoint(text);
+    if (!endpoint) {
+      Error error = endpoint.error();
+      error.message = fmt::format("{}: {}", name, error.message);
+      error.hint = fmt::format("for example {}", kGoogleStorage);
+      return error;
+    }
+    if (std::string& url = endpoint->base_url; url.ends_with(fmt::format("/{}", kStorageApi))) {
+      url.resize(url.size() - kStorageApi.size());
+    }
+    return endpoint;
+  }
+  return Endpoint{kGoogleStorage};
+}
+
+std::string StoragePlace::Text() const {
+  return fmt::format("gs://{}{}{}", bucket, prefix.empty() ? "" : "/", prefix);
+}
+
+Result<StoragePlace> ParseStoragePlace(const std::string& url) {
+  constexpr std::string_view kScheme = "gs://";
+  const auto bad = [&](std::string_view why) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("`{}` {}", VisibleControls(url.substr(0, kQuoted)), why),
+                     "write gs://BUCKET or gs://BUCKET/PREFIX");
+  };
+  if (!url.starts_with(kScheme)) return bad("is no place in Cloud Storage");
+  const std::size_t slash = std::min(url.find('/', kScheme.size()), url.size());
+  StoragePlace place{url.substr(kScheme.size(), slash - kScheme.size()), ""};
+  if (!IsBucketName(place.bucket)) return bad("names no bucket");
+  place.prefix = url.substr(std::min(slash + 1, url.size()));
+  while (place.prefix.ends_with('/')) place.prefix.pop_back();
+  const bool fits = std::all_of(place.prefix.begin(), place.prefix.end(), [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F && c != '#' && c != '?' && c != '*';
+  });
+  // Some room is for what is put behind it.
+  if (!fits || place.prefix.size() > kLongestName / 2 || place.prefix.starts_with('/') ||
+      place.prefix.find("//") != std::string::npos) {
+    return bad("has a prefix that no object's name should begin with");
+  }
+  return place;
+}
+
+StorageClient::StorageClient(Endpoint endpoint, http::Transport& transport,
+                             Credentials& credentials, Clock& clock, Random& random,
+                             StorageSettings settings, http::RetryPolicy reads)
+    : reads_(endpoint, transport, credentials, clock, random, std::move(reads)),
+      writes_(std::move(endpoint), transport, credentials, clock, random, Once()),
+      random_(random),
+      settings_(std::move(settings)) {}
+
+Call StorageClient::ObjectCall(std::string method, const std::string& bucket,
+                               const std::string& name) const {
+  Call call;
+  call.method = std::move(method);
+  call.path = fmt::format("{}b/{}/o", kStorageApi, http::PercentEncode(bucket));
+  if (!name.empty()) call.path += "/" + http::PercentEncode(name);
+  if (!settings_.user_project.empty())
+    call.query.emplace_back("userProject", settings_.user_project);
+  return call;
+}
+
+Result<http::Response> StorageClient::Write(const Call& call, const std::string& bucket,
+                                            std::stop_token stop) {
+  if (stop.stop_requested()) return MakeError(ErrorCode::kCancelled, "stopped before sending");
+  Result<http::Response> response = writes_.Exchange(call, std::move(stop));
+  if (!response) {
+    Error error = response.error();
+    // It may have been on its way.
+    if (error.code == ErrorCode::kCancelled) error.code = ErrorCode::kReplyLost;
+    return error;
+  }
+  if (response->status == 200 || response->status == 204) return response;
+  return WriteErrorFrom(call, *response, bucket);
+}
+
+Result<std::optional<StorageContent>> StorageClient::Get(const std::string& bucket,
+                                                         const std::string& name,
+                                                         std::stop_token stop) {
+  Call call = ObjectCall("GET", bucket, name);
+  call.alt = "media";
+  Result<http::Response> response = reads_.Exchange(call, stop);
+  if (!response) return response.error();
+  if (IsNoObject(*response)) return std::optional<StorageContent>();
+  if (response->status == 404 && !IsNoBucket(*response)) {
+    // Not in Google's words: whoever says so, and of what, a list of such names tells.
+    auto listed = List(bucket, name, "", std::move(stop));
+    if (!listed) return listed.error();
+    const bool is_there = !listed->empty() && listed->front().name == name;
+    if (!is_there) return std::optional<StorageContent>();
+  }
+  if (response->status != 200) return StorageErrorFrom(*response, bucket);
+  const std::string* generation = response->Header("x-goog-generation");
+  if (generation == nullptr || !IsGeneration(*generation)) {
+    return OddStorage("does not name the object's generation");
+  }
+  if (SumOf(*response) != SumText(response->body)) {
+    return MakeError(
+        ErrorCode::kDataLoss,
+        fmt::format("gs://{}/{} was damaged on its way: its checksum (CRC32C) does not "
+                    "fit",
+                    bucket, VisibleControls(name)),
+        "try again");
+  }
+  return std::make_optional(StorageContent{std::move(response->body), *generation});
+}
+
+Result<std::vector<StorageObject>> StorageClient::List(const std::string& bucket,
+                                                       const std::string& prefix,
+                                                       const std::string& start,
+                                                       std::stop_token stop) {
+  std::vector<StorageObject> objects;
+  std::string token;
+  for (std::size_t pages = 0; pages < kMostPages; ++pages) {
+    Call call = ObjectCall("GET", bucket, "");
+    call.query.emplace_back("prefix", prefix);
+    if (!start.empty()) call.query.emplace_back("startOffset", start);
+    call.query.emplace_back("maxResults", "1000");
+    call.query.emplace_back("fields", "items(name,generation,size),nextPageToken");
+    if (!token.empty()) call.query.emplace_back("pageToken", token);
+    Result<http::Response> response = reads_.Exchange(call, stop);
+    if (!response) return response.error();
+    if (response->status != 200) return StorageErrorFrom(*response, bucket);
+    Result<std::string> next = AddPage(*response, prefix, start, &objects);
+    if (!next) return next.error();
+    if (next->empty()) return objects;
+    if (*next == token) break;
+    token = *std::move(next);
+  }
+  return OddStorage("to a list has no end");
+}
+
+Result<std::string> StorageClient::Insert(const std::string& bucket, const std::string& name,
+                                          const std::string& bytes,
+                                          const std::string& if_generation, std::stop_token stop) {
+  if (bytes.size() > kLargestObject || name.empty() || name.size() > kLongestName ||
+      (if_generation != "0" && !IsGeneration(if_generation))) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("gs://{}/{} cannot be written: {} bytes, generation {}", bucket,
+                                 VisibleControls(name.substr(0, kQuoted)), bytes.size(),
+                                 VisibleControls(if_generation)));
+  }
+  const std::string sum = SumText(bytes);
+  std::string mark = random_.Uuid();
+  while (bytes.find(mark) != std::string::npos) mark = random_.Uuid();
+  const std::string metadata = ToJson(
+      Value::Map{{"name", name}, {"contentType", "application/octet-stream"}, {"crc32c", sum}});
+  Call call = ObjectCall("POST", bucket, "");
+  call.path = "upload/" + call.path;
+  call.query.emplace_back("uploadType", "multipart");
+  call.query.emplace_back("ifGenerationMatch", if_generation);
+  if (!settings_.kms_key.empty()) call.query.emplace_back("kmsKeyName", settings_.kms_key);
+  call.query.emplace_back("fields", "name,generation,crc32c");
+  call.content_type = "multipart/related; boundary=" + mark;
+  call.content = fmt::format(
+      "--{0}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{1}\r\n"
+      "--{0}\r\nContent-Type: application/octet-stream\r\n\r\n",
+      mark, metadata);
+  call.content->append(bytes).append("\r\n--" + mark + "--\r\n");
+  call.idempotency = http::Idempotency::kNonIdempotent;
+  Result<http::Response> response = Write(call, bucket, std::move(stop));
+  if (!response) return response.error();
+  const Result<Value> object = ParseJson(response->body);
+  // Something was done, and it is not known what.
+  if (!object || (*object)["name"].AsString() != name || (*object)["crc32c"].AsString() != sum ||
+      !IsGeneration((*object)["generation"].AsString())) {
+    Error error = OddStorage("to an upload does not tell what was written");
+    error.code = ErrorCode::kReplyLost;
+    return error;
+  }
+  return (*object)["generation"].AsString();
+}
+
+Result<void> StorageClient::Delete(const std::string& bucket, const std::string& name,
+                                   const std::string& if_generation, std::stop_token stop) {
+  if (name.empty() || !IsGeneration(if_generation)) {
+    return MakeError(
+        ErrorCode::kInvalidArgument,
+        fmt::format("gs://{}/{} cannot be deleted: generation {}", bucket,
+                    VisibleControls(name.substr(0, kQuoted)), VisibleControls(if_generation)));
+  }
+  Call call = ObjectCall("DELETE", bucket, name);
+  call.query.emplace_back("ifGenerationMatch", if_generation);
+  call.idempotency = http::Idempotency::kNonIdempotent;
+  Result<http::Response> response = Write(call, bucket, std::move(stop));
+  if (response) return {};
+  return response.error();
+}
+
+Result<void> StorageClient::MakeBucket(const std::string& project, const std::string& bucket,
+                                       const std::string& location, std::stop_token stop) {
+  Call call;
+  call.method = "POST";
+  call.path = fmt::format("{}b", kStorageApi);
+  call.query = {{"project", project}};
+  if (!settings_.user_project.empty())
+    call.query.emplace_back("userProject", settings_.user_project);
+  Value body = Value::Map{{"name", bucket}, {"location", location}};
+  body.SetPath("versioning.enabled", true);
+  body.SetPath("iamConfiguration.uniformBucketLevelAccess.enabled", true);
+  call.body = std::move(body);
+  call.idempotency = http::Idempotency::kNonIdempotent;
+  Result<http::Response> response = Write(call, bucket, std::move(stop));
+  if (response) return {};
+  Error error = response.error();
+  if (error.code == ErrorCode::kPermissionDenied) {
+    error.hint = fmt::format(
+        "whoever makes it needs roles/storage.admin in the project {}; or somebody else makes it: "
+        "`gcloud storage buckets create gs://{} --location={} --uniform-bucket-level-access`",
+        project, bucket, location);
+  }
+  return error;
+}
+
+}  // namespace podctl::gcp
