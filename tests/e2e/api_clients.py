@@ -1,10 +1,12 @@
 """Google's own clients against the emulator: argument 1 is its URL."""
+import os
 import sys
+import time
 
 import google_crc32c
 from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import secretmanager_v1, tpu_v2
+from google.cloud import secretmanager_v1, storage, tpu_v2
 from google.cloud.secretmanager_v1.services.secret_manager_service.transports.rest import (
     SecretManagerServiceRestTransport)
 from google.cloud.tpu_v2.services.tpu.transports.rest import TpuRestTransport
@@ -103,7 +105,53 @@ def secrets_client():
     assert not list(client.list_secrets(parent="projects/demo-project"))
 
 
+def refused(expected, call, **arguments):
+    try:
+        call(**arguments)
+    except expected:
+        return
+    raise AssertionError((expected, call))
+
+
+def storage_client():
+    """google-cloud-storage, which finds the emulator by its variable."""
+    os.environ["STORAGE_EMULATOR_HOST"] = url
+    client = storage.Client(project="demo-project", credentials=AnonymousCredentials())
+    bucket = client.create_bucket("e2e-bucket", location="EU")
+    blob = bucket.blob("a/b c")
+    blob.upload_from_string(b"0123", content_type="x/y", if_generation_match=0)
+    refused(exceptions.PreconditionFailed, bucket.blob("a/b c").upload_from_string, data=b"no",
+            if_generation_match=0)
+    assert bucket.blob("a/b c").download_as_bytes() == b"0123"
+    assert bucket.blob("a/b c").download_as_bytes(start=1, end=2) == b"12"
+    time.sleep(1.1)  # an object is written once a second
+    blob.metadata = {"beat": "1"}
+    blob.patch(if_metageneration_match=1)
+    assert blob.metageneration == 2 and blob.metadata == {"beat": "1"}, blob
+    large = bucket.blob("large", chunk_size=1 << 20)  # in pieces
+    data = os.urandom(5 << 19)
+    large.upload_from_string(data)
+    assert large.download_as_bytes() == data
+    for number in range(5):
+        bucket.blob(f"l/{number}").upload_from_string(str(number))
+    names = [one.name for one in client.list_blobs(bucket, prefix="l/", start_offset="l/1",
+                                                   page_size=2)]
+    assert names == ["l/1", "l/2", "l/3", "l/4"], names
+    folders = client.list_blobs(bucket, delimiter="/")
+    assert [one.name for one in folders] == ["large"] and folders.prefixes == {"a/", "l/"}
+    composed = bucket.blob("composed")
+    composed.compose([bucket.blob("l/1"), bucket.blob("l/2")])
+    assert composed.download_as_bytes() == b"12"
+    assert bucket.rename_blob(bucket.copy_blob(blob, bucket, "copy"), "moved").content_type == "x/y"
+    refused(exceptions.NotFound, bucket.blob("none").download_as_bytes)
+    refused(exceptions.PreconditionFailed, blob.delete, if_generation_match=7)
+    refused(exceptions.Conflict, bucket.delete)
+    bucket.delete(force=True)
+    assert not bucket.exists()
+
+
 rest_client()
 discovery_client()
 secrets_client()
+storage_client()
 print("all well")

@@ -1,6 +1,6 @@
-// Google's own API clients of Python against the emulator, in a venv from PyPI: google-cloud-tpu
-// and google-cloud-secret-manager over REST, and googleapiclient by its discovery documents. What
-// they do stands in api_clients.py.
+// Google's own API clients of Python against the emulator, in a venv from PyPI: google-cloud-tpu,
+// google-cloud-secret-manager and google-cloud-storage over REST, and googleapiclient by its
+// discovery documents. What they do stands in api_clients.py.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -27,8 +27,8 @@ TEST(ApiClientsTest, GooglesClientsOfPythonAreServed) {
   RunResult done = run({"python3", "-m", "venv", sandbox.Path("venv")});
   ASSERT_EQ(done.code, 0) << done;
   done = run({python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-              "google-cloud-tpu", "google-cloud-secret-manager", "google-crc32c",
-              "google-api-python-client", "requests"});
+              "google-cloud-tpu", "google-cloud-secret-manager", "google-cloud-storage",
+              "google-crc32c", "google-api-python-client", "requests"});
   ASSERT_EQ(done.code, 0) << done;
   done = run({python, API_CLIENTS_SCRIPT, sandbox.url()});
   EXPECT_EQ(done.code, 0) << done;

@@ -37,7 +37,8 @@ enum class Given {
   kTerminated,  // kNodes, and pod is TERMINATED
   kRepairing,   // kNodes, and pod is REPAIRING
   kOverloaded,  // kNodes, and the next two lists answer 503
-  kSecret       // a secret s with two versions, "one" and "two"
+  kSecret,      // a secret s with two versions, "one" and "two"
+  kObject       // a bucket e2e-bucket with an object o, "one"
 };
 
 struct Row {
@@ -130,6 +131,30 @@ const std::vector<Row>& Rows() {
       {"SecretLabels", kAll, Given::kSecret, 0, 0, "Updated secret [s]",
        "secrets update s --update-labels=a=b"},
       {"SecretDelete", kAll, Given::kSecret, 0, 0, "Deleted secret [s]", "secrets delete s"},
+      // Objects.
+      {"StorageBucket", kAll, Given::kNothing, 0, 0, "Creating gs://new-bucket/",
+       "storage buckets create gs://new-bucket --location=EU --uniform-bucket-level-access"},
+      {"StorageBucketExists", kAll, Given::kObject, 0, 1, "you already own it",
+       "storage buckets create gs://e2e-bucket"},
+      {"StorageVersions", kAll, Given::kObject, 0, 0, "Updating gs://e2e-bucket/",
+       "storage buckets update gs://e2e-bucket --versioning"},
+      {"StorageUp", kBrief, Given::kObject, 0, 0, "Copying file://payload.txt to gs://e2e-bucket/p",
+       "storage cp payload.txt gs://e2e-bucket/p"},
+      {"StorageUpIf", kAll, Given::kObject, 0, 1, "412",
+       "storage cp payload.txt gs://e2e-bucket/o --if-generation-match=0"},
+      {"StorageDown", kAll, Given::kObject, 0, 0, "Copying gs://e2e-bucket/o to file://x",
+       "storage cp gs://e2e-bucket/o x"},
+      {"StorageCat", kBrief, Given::kObject, 0, 0, "one", "storage cat gs://e2e-bucket/o"},
+      {"StorageCatNone", kAll, Given::kObject, 0, 1, "matched no objects",
+       "storage cat gs://e2e-bucket/none"},
+      {"StorageList", kAll, Given::kObject, 0, 0, "gs://e2e-bucket/o#",
+       "storage ls --all-versions gs://e2e-bucket"},
+      {"StorageDescribe", kAll, Given::kObject, 0, 0, "metageneration: 1",
+       "storage objects describe gs://e2e-bucket/o"},
+      {"StorageMove", kAll, Given::kObject, 0, 0, "Removing gs://e2e-bucket/o",
+       "storage mv gs://e2e-bucket/o gs://e2e-bucket/q"},
+      {"StorageRemove", kAll, Given::kObject, 0, 0, "Removing gs://e2e-bucket/o",
+       "storage rm gs://e2e-bucket/o"},
       // They are looked at, stopped and deleted.
       {"Describe", kAll, Given::kNodes, 0, 0, "state: READY", VM "describe pod" ZONE},
       {"DescribeJson", kAll, Given::kNodes, 0, 0, "\"state\": \"READY\"",
@@ -342,6 +367,7 @@ class Gcloud : public ::testing::TestWithParam<Row> {
     sandbox_.SetVariable("CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE", url + "compute/v1/");
     sandbox_.SetVariable("CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER", url);
     sandbox_.SetVariable("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER", url);
+    sandbox_.SetVariable("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", url + "storage/v1/");
   }
 
   void MakeNode(const std::string& id, const std::string& type, const std::string& network) {
@@ -369,7 +395,8 @@ class Gcloud : public ::testing::TestWithParam<Row> {
   void Give(Given given) {
     const bool nodes = given != Given::kNothing && given != Given::kQueued &&
                        given != Given::kSoldOut && given != Given::kOverQuota &&
-                       given != Given::kDenied && given != Given::kSecret;
+                       given != Given::kDenied && given != Given::kSecret &&
+                       given != Given::kObject;
     if (nodes) {
       MakeNode("pod", "v3-32", "enableExternalIps:true");
       MakeNode("single", "v3-8", "enableExternalIps:true");
@@ -387,6 +414,10 @@ class Gcloud : public ::testing::TestWithParam<Row> {
       sandbox_.Http("POST", secrets + "?secretId=s", "{replication:{automatic:{}}}");
       sandbox_.Http("POST", secrets + "/s:addVersion", "{payload:{data:'b25l'}}");
       sandbox_.Http("POST", secrets + "/s:addVersion", "{payload:{data:'dHdv'}}");
+    }
+    if (given == Given::kObject) {
+      sandbox_.Http("POST", "/storage/v1/b?project=demo-project", "{name:'e2e-bucket'}");
+      sandbox_.Http("POST", "/upload/storage/v1/b/e2e-bucket/o?uploadType=media&name=o", "one");
     }
     if (given == Given::kStopped) sandbox_.Change("POST", kZone + "/nodes/single:stop", "{}");
     if (given == Given::kSoldOut) post("capacity", R"({"v3-32": 0})");
