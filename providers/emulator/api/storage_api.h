@@ -36,7 +36,7 @@ struct StorageRequest {
 class StorageUploads {
  public:
   static constexpr std::size_t kMost = 64;
-  static constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+  static constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // of all; more is refused
 
   struct Upload {
     StorageCall what;

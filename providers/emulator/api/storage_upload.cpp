@@ -133,10 +133,7 @@ Refusal ReadMultipart(const HttpRequest& request, Value* metadata, std::string* 
 
 std::string StorageUploads::Begin(const StorageCall& what) {
   const std::lock_guard lock(mutex_);
-  std::size_t held = 0;
-  for (const auto& [id, upload] : uploads_) held += upload.bytes.size();
-  while (!order_.empty() && (order_.size() >= kMost || held > kMostBytes)) {
-    held -= uploads_[order_.front()].bytes.size();
+  while (order_.size() >= kMost) {
     uploads_.erase(order_.front());
     order_.pop_front();
   }
@@ -175,12 +172,20 @@ StorageUploads::Progress StorageUploads::Add(const std::string& id, std::string_
     progress.refusal = StorageInvalid("Invalid request. The Content-Range does not fit.");
     return progress;
   }
+  std::size_t held = piece.size();
+  for (const auto& entry : uploads_) held += entry.second.bytes.size();
+  if (held > kMostBytes) {
+    progress.refusal = StorageErrorOf(503, "There are too many unfinished uploads.");
+    return progress;
+  }
   if (said->first) {
     const std::size_t known = bytes.size() - *said->first;
     if (known < piece.size()) bytes += piece.substr(known);
   }
   if (bytes.size() > kLargestObject) {
     progress.refusal = StorageErrorOf(413, "The emulator keeps objects of 64 MiB at most.");
+    uploads_.erase(found);
+    std::erase(order_, id);
     return progress;
   }
   const bool is_whole = said->total && bytes.size() >= *said->total;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,12 @@ TEST_F(StorageTest, NumbersGoUpWithWhatTheyCount) {
   Wait();
   EXPECT_GT(std::stoll(Generation(Put("o", "c"))), std::stoll(Generation(second)))
       << "no number is used again";
+}
+
+TEST_F(StorageTest, NoTwoContentsHaveTheSameGeneration) {
+  std::set<std::string> generations;
+  for (int i = 0; i < 20; ++i) generations.insert(Generation(Put(std::to_string(i), "x")));
+  EXPECT_EQ(generations.size(), 20U);
 }
 
 TEST_F(StorageTest, AnObjectIsWrittenOnceASecond) {
