@@ -32,7 +32,8 @@ constexpr Flag kGlobalFlags[] = {
                                                       "spec file or folder; repeatable")),
     WithLetter('R', Switch<&GlobalOptions::recursive>("--recursive",
                                                       "with -f DIR: what is below it, too")),
-    OneValue<&GlobalOptions::state>("--state", "FILE", "state file"),
+    OneValue<&GlobalOptions::state>("--state", "FILE|URL",
+                                    "where the state is: a file, or gs://BUCKET/PREFIX"),
     OneValue<&GlobalOptions::project>("--project", "ID",
                                       "Google Cloud project where the spec names none"),
     Naming(Flag::Names::kZone,
@@ -71,19 +72,20 @@ void AddNames(std::span<const Flag> flags, std::vector<std::string>* names) {
 
 std::span<const Command* const> Commands() {
   static const Command* const kAll[] = {
-      &commands::kInit,       &commands::kValidate,     &commands::kPlan,
-      &commands::kApply,      &commands::kDestroy,      &commands::kWatch,
-      &commands::kShow,       &commands::kStatus,       &commands::kExec,
-      &commands::kSsh,        &commands::kCp,           &commands::kTunnel,
-      &commands::kRun,        &commands::kDoctor,       &commands::kDrain,
-      &commands::kJobs,       &commands::kLogs,         &commands::kKill,
-      &commands::kState,      &commands::kStateList,    &commands::kStateShow,
-      &commands::kStateMv,    &commands::kStateRm,      &commands::kStatePull,
-      &commands::kStatePush,  &commands::kStateHistory, &commands::kStateRestore,
-      &commands::kImport,     &commands::kUnlock,       &commands::kAuth,
-      &commands::kAuthStatus, &commands::kAuthorize,    &commands::kEmulator,
-      &commands::kTypes,      &commands::kVersions,     &commands::kCompletion,
-      &commands::kVersion,    &commands::kHelp,         &commands::kComplete,
+      &commands::kInit,         &commands::kValidate,  &commands::kPlan,
+      &commands::kApply,        &commands::kDestroy,   &commands::kWatch,
+      &commands::kShow,         &commands::kStatus,    &commands::kExec,
+      &commands::kSsh,          &commands::kCp,        &commands::kTunnel,
+      &commands::kRun,          &commands::kDoctor,    &commands::kDrain,
+      &commands::kJobs,         &commands::kLogs,      &commands::kKill,
+      &commands::kState,        &commands::kStateInit, &commands::kStateList,
+      &commands::kStateShow,    &commands::kStateMv,   &commands::kStateRm,
+      &commands::kStatePull,    &commands::kStatePush, &commands::kStateHistory,
+      &commands::kStateRestore, &commands::kImport,    &commands::kLock,
+      &commands::kLockStatus,   &commands::kUnlock,    &commands::kAuth,
+      &commands::kAuthStatus,   &commands::kAuthorize, &commands::kEmulator,
+      &commands::kTypes,        &commands::kVersions,  &commands::kCompletion,
+      &commands::kVersion,      &commands::kHelp,      &commands::kComplete,
   };
   return kAll;
 }

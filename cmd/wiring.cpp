@@ -18,17 +18,22 @@
 #include "providers/gcp/credentials/credential_paths.h"
 #include "providers/gcp/gcloud_config.h"
 #include "providers/gcp/secret_manager.h"
+#include "providers/gcp/storage.h"
 #include "providers/gcp/tpu_provider.h"
 #include "providers/gcp/vertex_jobs.h"
 #include "providers/http/curl_transport.h"
 #include "providers/http/url.h"
+#include "providers/os/ci_run.h"
 #include "providers/os/process.h"
 #include "providers/slices.h"
 #include "providers/ssh/keys/known_hosts.h"
 #include "providers/ssh/libssh2/fan_out.h"
 #include "providers/ssh/openssh/openssh_transport.h"
 #include "providers/ssh/transport.h"
+#include "state/stores/gcs/gcs_blobs.h"
+#include "state/stores/journal_store.h"
 #include "state/stores/local_store.h"
+#include "state/stores/no_blobs.h"
 
 namespace podctl {
 namespace {
@@ -87,6 +92,8 @@ struct Wiring::Parts {
   std::optional<gcp::TpuProvider> provider;
   std::optional<gcp::VertexJobs> jobs;
   std::optional<gcp::SecretManager> secrets;
+  std::optional<gcp::StorageClient> storage;
+  std::map<std::string, std::unique_ptr<BlobStore>> places;  // of states, by URL
   std::optional<SlicedProvider> sliced;
   BuiltInKinds kinds{{files}};
   std::optional<ssh::Keyring> keyring;
@@ -260,7 +267,108 @@ StepRunner& Wiring::steps() {
   return *parts_->steps;
 }
 
+namespace {
+
+Result<gcp::StoragePlace> BucketOf(const std::string& url) {
+  if (url.starts_with("gs://")) return gcp::ParseStoragePlace(url);
+  return MakeError(ErrorCode::kInvalidArgument,
+                   fmt::format("a state cannot be at {}", VisibleControls(url)),
+                   "write a path, such as `podctl.state.json`, or `gs://BUCKET/PREFIX`");
+}
+
+// "" where nobody says; as Terraform's gcs backend, and gcloud, have them.
+gcp::StorageSettings StorageSettingsOf(const Environment& environment) {
+  return {FirstOf(environment, {"GOOGLE_BILLING_PROJECT", "CLOUDSDK_BILLING_QUOTA_PROJECT"})
+              .value_or(""),
+          FirstOf(environment, {"GOOGLE_KMS_ENCRYPTION_KEY"}).value_or("")};
+}
+
+}  // namespace
+
+Result<gcp::StorageClient*> Wiring::storage() {
+  if (parts_->storage) return &*parts_->storage;
+  auto endpoint = gcp::FindStorageEndpoint(parts_->environment);
+  if (!endpoint) return endpoint.error();
+  gcp::Credentials& tokens = credentials();
+  parts_->storage.emplace(*endpoint, *parts_->http, tokens, parts_->clock, parts_->random,
+                          StorageSettingsOf(parts_->environment), Patience());
+  return &*parts_->storage;
+}
+
+Result<BlobStore*> Wiring::PlaceOf(const std::string& url) {
+  std::unique_ptr<BlobStore>& place = parts_->places[url];
+  if (!place) {
+    auto bucket = BucketOf(url);
+    if (!bucket) return bucket.error();
+    auto client = storage();
+    if (!client) return client.error();
+    place = std::make_unique<GcsBlobs>(**client, *std::move(bucket));
+  }
+  return place.get();
+}
+
+Result<bool> Wiring::MakeStateBucket(const std::string& url, const std::string& project,
+                                     const std::string& location) {
+  auto bucket = BucketOf(url);
+  if (!bucket) return bucket.error();
+  auto client = storage();
+  if (!client) return client.error();
+  const std::stop_token stop = interrupt_.drain();
+  auto made = (*client)->MakeBucket(project, bucket->bucket, location, stop);
+  if (made) return true;
+  if (made.error().code != ErrorCode::kAlreadyExists) return made.error();
+  // Of all the world's; somebody else's cannot be read.
+  auto listed = (*client)->List(bucket->bucket, bucket->prefix, "", stop);
+  if (!listed) return listed.error();
+  return false;
+}
+
+Result<std::string> Wiring::ReadStateObject(const std::string& url) {
+  const auto slash = url.rfind('/');
+  auto place = PlaceOf(url.substr(0, slash));
+  if (!place) return place.error();
+  auto blob = (*place)->Get(url.substr(slash + 1), interrupt_.drain());
+  if (!blob) return blob.error();
+  if (!*blob) return MakeError(ErrorCode::kNotFound, fmt::format("{} is not there", url));
+  return std::move((*blob)->bytes);
+}
+
+Provenance Wiring::RunOf() const {
+  const CiRun ci = FindCiRun(parts_->environment);
+  Provenance run;
+  run.who = LockHolder::ThisProcess().who;
+  run.podctl = kVersion;
+  run.ci = ci.ci;
+  run.run_url = ci.url;
+  run.run_id = ci.id;
+  run.attempt = ci.attempt;
+  run.commit = ci.commit;
+  return run;
+}
+
 std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
+  if (IsStateUrl(path)) {
+    auto place = PlaceOf(path);
+    if (!place) {
+      parts_->places[path] = std::make_unique<NoBlobs>(path, place.error());
+      place = parts_->places[path].get();
+    }
+    JournalStoreOptions options;
+    options.run = RunOf();
+    options.keep = static_cast<std::size_t>(options_.state_history);
+    options.aside_folders = {"."};
+    const auto state_home = FirstOf(parts_->environment, {"XDG_STATE_HOME"});
+    const auto home = FirstOf(parts_->environment, {"HOME"});
+    if (state_home && state_home->starts_with('/')) {
+      options.aside_folders.push_back(*state_home + "/podctl");
+    } else if (home) {
+      options.aside_folders.push_back(*home + "/.local/state/podctl");
+    }
+    options.aside_folders.push_back(parts_->environment.Get("TMPDIR").value_or("/tmp"));
+    return std::make_unique<JournalStore>(**place, parts_->files, parts_->clock, parts_->random,
+                                          LockHolder::ThisProcess(), kinds().remembered,
+                                          std::move(options));
+  }
   LocalStoreOptions options;
   options.keep = static_cast<std::size_t>(options_.state_history);
   options.temp_folder = parts_->environment.Get("TMPDIR").value_or(options.temp_folder);
@@ -337,7 +445,8 @@ const std::shared_ptr<WithheldFiles>& Wiring::Withheld() {
     for (const std::string& path : ssh::UsualKeyFiles(parts_->environment)) {
       parts_->withheld->AddCredential(path);
     }
-    parts_->withheld->AddState(LikelyStatePath());
+    const std::string state = LikelyStatePath();
+    if (!IsStateUrl(state)) parts_->withheld->AddState(state);
   }
   return parts_->withheld;
 }
@@ -345,6 +454,11 @@ const std::shared_ptr<WithheldFiles>& Wiring::Withheld() {
 LoadOptions Wiring::SpecOptions() {
   LoadOptions load;
   load.withheld = Withheld();
+  load.state_url = [](const std::string& url) -> Result<std::string> {
+    auto bucket = BucketOf(url);
+    if (!bucket) return bucket.error();
+    return bucket->Text();
+  };
   load.kinds = kinds();
   load.paths = options_.files;
   load.vars = options_.vars;
@@ -436,6 +550,9 @@ LockInfo Wiring::LockFor(const std::string& operation) const {
   info.pid = self.pid;
   info.command = options_.command_line;
   info.created = FormatTimestamp(parts_->clock.Now());
+  const CiRun ci = FindCiRun(parts_->environment);
+  info.commit = ci.commit;
+  info.run_url = ci.url;
   return info;
 }
 

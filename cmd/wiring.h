@@ -29,8 +29,10 @@ namespace podctl {
 namespace gcp {
 class Credentials;
 class RestClient;
+class StorageClient;
 struct Endpoint;
 }  // namespace gcp
+class BlobStore;
 class Reporter;
 struct ApplyDoors;
 struct PodDoors;
@@ -70,6 +72,8 @@ class Wiring {
   ssh::KnownHostsFiles& known_hosts();
   ssh::Transport& ssh();
   StepRunner& steps();
+  // Of a file, or of gs://BUCKET/PREFIX. What is wrong with a URL, or with the endpoint of its
+  // service, is the error of each of the store's methods.
   std::unique_ptr<StateStore> OpenStore(const std::string& path);
   std::unique_ptr<StateStore> OpenStore() { return OpenStore(StatePath()); }
   // What sessions are lent. A key that is made is told of.
@@ -85,6 +89,12 @@ class Wiring {
   LoadOptions SpecOptions();
   Spec ReadSpec(Diagnostics& problems);
   KnownKinds kinds() const;
+  // Of an object beside a state: "gs://BUCKET/PREFIX/errored-42.json".
+  Result<std::string> ReadStateObject(const std::string& url);
+  // Makes the bucket of the state at `url`; false: it was there. `location`: as Cloud Storage names
+  // them.
+  Result<bool> MakeStateBucket(const std::string& url, const std::string& project,
+                               const std::string& location);
   // Where the state is, for commands that need no spec: --state, else the spec's `state:` (problems
   // elsewhere in the spec do not matter here), else podctl.state.json beside the one file or in the
   // one folder that -f names; in the current folder when it names several.
@@ -97,6 +107,11 @@ class Wiring {
   struct Parts;
   std::string LikelyStatePath() const;
   const std::shared_ptr<WithheldFiles>& Withheld();
+  // Cloud Storage: STORAGE_EMULATOR_HOST and CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, else
+  // Google's.
+  Result<gcp::StorageClient*> storage();
+  Result<BlobStore*> PlaceOf(const std::string& url);
+  Provenance RunOf() const;
   LockInfo LockFor(const std::string& operation) const;
   Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,
                                   const char* of_google, const char* of_machine);

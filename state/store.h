@@ -20,6 +20,11 @@
 
 namespace podctl {
 
+// Where a state is: a path, or the URL of a place in somebody's service.
+inline bool IsStateUrl(std::string_view place) {
+  return place.find("://") != std::string_view::npos;
+}
+
 // Who holds the lock, in Terraform's words, so that tools that read its "Lock Info:" block work.
 // The caller says operation, who and command; the store fills in the rest where it is empty.
 struct LockInfo {
@@ -116,6 +121,16 @@ class StateStore {
   // are the caller's (CheckPush).
   virtual Result<void> Push(State& state, Generation* at) = 0;
 
+  // Whether this run may begin something new in the world. kFailedPrecondition: another run has
+  // taken its lock over; what may pass: the lock is one that runs out, and it could not be renewed
+  // for so long that another may take it over. To be asked before each request that acts; asks
+  // nobody as long as the answer is known. Where locks do not run out, always yes.
+  virtual Result<void> MayAct() { return {}; }
+
+  // At the end of a run, while it holds the lock, after its last save: what a store puts off until
+  // then, such as one snapshot of many changes. What fails is a warning.
+  virtual void EndRun() {}
+
   // The generations kept, the newest first, without the stored one. The first save of a store
   // keeps the generation it replaces; how many are kept is the store's setting. To restore one:
   // load it, give it the stored serial, and save it.
@@ -152,6 +167,9 @@ class StateStore {
   // Who holds the lock now, as far as that can be found out without disturbing the holder; nullopt:
   // nobody, or it is not known. A holder on another host may have died since.
   virtual std::optional<LockInfo> Holder() { return std::nullopt; }
+  // How long the lock of a run that died elsewhere stands before it is taken over; 0: it does not
+  // run out.
+  virtual std::chrono::milliseconds LockLife() const { return std::chrono::milliseconds(0); }
   virtual std::string Where() const = 0;  // for messages
 };
 

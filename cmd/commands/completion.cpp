@@ -241,7 +241,7 @@ class World final : public CompletionWorld {
     return name;
   }
   // Nobody's network is used because of a Tab.
-  bool IsElsewhere() { return context_.wiring().StatePath().find("://") != std::string::npos; }
+  bool IsElsewhere() { return IsStateUrl(context_.wiring().StatePath()); }
   const State& state() {
     if (!state_) {
       state_.emplace();

@@ -1,4 +1,4 @@
-// podctl state list and show, show, status and unlock: looking at what podctl remembers.
+// podctl state list and show, show and status: looking at what podctl remembers.
 
 #include <set>
 #include <string>
@@ -24,10 +24,6 @@ struct StateListOptions {
 
 struct StateShowOptions {
   std::string address;
-};
-
-struct UnlockOptions {
-  std::string id;
 };
 
 // The stored state; shows the error itself.
@@ -137,19 +133,6 @@ int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
   return 0;
 }
 
-int RunUnlock(Wiring& wiring, const UnlockOptions& options) {
-  const std::string& id = options.id;
-  Reporter& reporter = wiring.reporter();
-  if (auto unlocked = wiring.OpenStore()->ForceUnlock(id); !unlocked) {
-    return reporter.ShowFailure(unlocked.error());
-  }
-  const auto document = [&] { return Value::Map{{"unlocked", id}}; };
-  reporter.Document(document, [](Streams& streams) {
-    streams.out << "The state has been unlocked: podctl commands can take the lock again.\n";
-  });
-  return 0;
-}
-
 namespace {
 
 std::string ShowConflict(const ApplyOptions& options, const GlobalOptions& global) {
@@ -196,12 +179,5 @@ constexpr Flag kOneFlags[] = {
 
 const Command commands::kStateShow("state show", "show one address", kOneFlags,
                                    WithWorld<RunStateShow>);
-
-constexpr Flag kUnlockFlags[] = {
-    Required(OneValue<&UnlockOptions::id>("ID", "", "the lock's ID, as the error shows it")),
-};
-
-const Command commands::kUnlock("unlock", "release a lock that was left behind", kUnlockFlags,
-                                WithWorld<RunUnlock>);
 
 }  // namespace podctl

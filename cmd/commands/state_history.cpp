@@ -188,8 +188,10 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   // Read before the lock is taken: stdin may take its time.
   Reporter& reporter = wiring.reporter();
   const bool is_input = options.file == "-";
-  auto text =
-      is_input ? ReadInput(wiring.interrupt()) : wiring.files().Read(options.file, kMaxStateBytes);
+  const bool is_object = IsStateUrl(options.file);  // what could not be saved is kept beside it
+  auto text = is_input    ? ReadInput(wiring.interrupt())
+              : is_object ? wiring.ReadStateObject(options.file)
+                          : wiring.files().Read(options.file, kMaxStateBytes);
   if (!text) return reporter.ShowFailure(text.error());
   auto pushed = StateFromJson(*text, is_input ? "stdin" : options.file, wiring.kinds().remembered);
   if (!pushed) return reporter.ShowFailure(pushed.error());

@@ -188,6 +188,7 @@ class Loop {
                                   [&](std::size_t i) { return items_[i].next_action.acts; });
     holds_acts_ = acts && journal_.dirty() && !result_.save_error && Now() < pace_.ForActs();
     if (acts && !holds_acts_) Save();
+    if (acts && !holds_acts_ && !result_.save_error) CheckMayAct();
     const std::vector<std::size_t> outgoing = std::exchange(outgoing_, {});
     for (std::size_t i : outgoing) {
       Item& item = items_[i];
@@ -297,22 +298,37 @@ class Loop {
     auto saved = journal_.Flush();
     pace_.Saved(began, Now());
     if (!saved && !result_.save_error) result_.save_error = saved.error();
-    for (std::string& warning : doors_.store.TakeWarnings()) {
-      result_.warnings.push_back(std::move(warning));
-    }
+    TakeWarnings();
+  }
+
+  // What another run may do by now, this one must not begin any more.
+  void CheckMayAct() {
+    if (auto may = doors_.store.MayAct(); !may) result_.save_error = may.error();
   }
 
   // The last save. What it cannot put in its place is put beside it: it knows of nodes that the
   // stored state does not.
   void SaveTheRest() {
     Save();
-    if (!result_.save_error || !journal_.dirty()) return;
+    if (!result_.save_error) return EndRun();
+    if (!journal_.dirty()) return;
     result_.unsaved = true;
     auto aside = doors_.store.SaveAside(journal_.state());
     if (aside) {
       result_.saved_aside = *std::move(aside);
     } else {
       result_.aside_error = aside.error();
+    }
+  }
+
+  void EndRun() {
+    doors_.store.EndRun();
+    TakeWarnings();
+  }
+
+  void TakeWarnings() {
+    for (std::string& warning : doors_.store.TakeWarnings()) {
+      result_.warnings.push_back(std::move(warning));
     }
   }
 

@@ -10,6 +10,7 @@
 
 #include "providers/base/digest.h"
 #include "providers/os/file_system.h"
+#include "state/store.h"
 
 namespace podctl {
 namespace {
@@ -32,9 +33,10 @@ KeptFile::KeptFile(FileSystem& files, const Environment& environment, const std:
     folder_ = fmt::format("{}/.local/state/podctl/{}", home, kind);
   }
   std::error_code ignored;
-  const auto whole = std::filesystem::absolute(state_path, ignored).lexically_normal();
   Sha256 digest;
-  digest.Add(whole.string());
+  digest.Add(IsStateUrl(state_path)
+                 ? state_path
+                 : std::filesystem::absolute(state_path, ignored).lexically_normal().string());
   path_ = fmt::format("{}/{}.{}.json", folder_, name, std::move(digest).Hex().substr(0, kDigits));
 }
 

@@ -463,7 +463,9 @@ std::string StartOf(FileSystem& files, const SavedPlan& saved) {
 }
 
 std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPlan& saved) {
-  return choice.given ? choice.likely : PathFrom(StartOf(files, saved), saved.state_path);
+  if (choice.given) return choice.likely;
+  const std::string& state = saved.state_path;
+  return IsStateUrl(state) ? state : PathFrom(StartOf(files, saved), state);
 }
 
 // With the state's key where there is a state; a plan of the first apply has none.

@@ -37,6 +37,7 @@ Result<std::string> StateEdit::LoadOrSetAside() {
 
 Result<void> StateEdit::Save(bool push) {
   auto saved = push ? store_->Push(state_, &generation_) : store_->Save(state_, &generation_);
+  if (saved) store_->EndRun();
   // Another run was first: it is run again.
   if (saved || saved.error().code == ErrorCode::kFailedPrecondition) return saved;
   Error error = saved.error();

@@ -15,6 +15,7 @@
 #include "plans/spec/spec_files.h"
 #include "plans/spec/variables.h"
 #include "providers/base/digest.h"
+#include "state/store.h"
 
 namespace podctl {
 namespace {
@@ -159,12 +160,7 @@ class Loader {
       const YamlNode& node = *entry.value;
       const auto state = reader.ReadPlain(node, {"", "state"});
       if (!state) continue;
-      if (state->find("://") != std::string::npos) {
-        reader.Error(node, {"", "state"}, "the state can only live in a local file",
-                     "write a path, such as `podctl.state.json`");
-      }
-      const std::string path = PathFromSpec(node, *state);
-      withheld_->AddState(path);
+      const std::string path = StatePlace(reader, node, *state);
       if (first == nullptr) {
         first = &entry;
         spec.state = path;
@@ -174,6 +170,19 @@ class Loader {
                         *first->key, "the other one is here");
       }
     }
+  }
+
+  std::string StatePlace(ValueReader& reader, const YamlNode& node, const std::string& state) {
+    if (!IsStateUrl(state)) {
+      const std::string path = PathFromSpec(node, state);
+      withheld_->AddState(path);
+      return path;
+    }
+    const Result<std::string> url =
+        options_.state_url ? options_.state_url(state) : Result<std::string>(state);
+    if (url) return *url;
+    reader.Error(node, {"", "state"}, url.error().message, url.error().hint);
+    return state;
   }
 
   void ReadSections(Spec& spec) {

@@ -1,6 +1,7 @@
 // Reads spec files into a Spec. Contacts nothing; all problems of all files are reported at once.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,9 @@ struct LoadOptions {
   KnownKinds kinds = {};       // whose sections there are
   // From what a spec names; its own state and keys are added to it. Null: none that is known.
   std::shared_ptr<WithheldFiles> withheld = {};
+  // How a state's URL is written in one way; an error: no state can be there. Empty: every URL can
+  // be one.
+  std::function<Result<std::string>(const std::string& url)> state_url = {};
 };
 
 // The Spec is usable only when `diagnostics` has no errors afterwards.

@@ -99,8 +99,9 @@ std::string RoleHint(const std::string& bucket) {
 std::string StorageHint(const http::Response& response, const std::string& bucket) {
   if (IsNoBucket(response)) {
     return fmt::format(
-        "make it: `gcloud storage buckets create gs://{0} --location=REGION "
-        "--uniform-bucket-level-access` and `gcloud storage buckets update gs://{0} --versioning`",
+        "make it: `podctl state init --location REGION`, or `gcloud storage buckets create gs://{0} "
+        "--location=REGION --uniform-bucket-level-access` and `gcloud storage buckets update "
+        "gs://{0} --versioning`",
         bucket);
   }
   if (IsRetained(response)) {
@@ -171,7 +172,7 @@ Result<std::string> AddPage(const http::Response& response, const std::string& p
   const Result<Value> page = ParseJson(response.body, response.body.capacity());
   if (!page || !page->is_map()) return OddStorage("to a list is not a JSON object");
   for (const Value& item : (*page)["items"].AsList()) {
-    StorageObject object{item["name"].AsString(), item["generation"].AsString(), 0};
+    StorageObject object{item["name"].AsString(), item["generation"].AsString(), 0, {}};
     const std::int64_t bytes = item["size"].AsInt(-1);
     const bool ordered = objects->empty() || objects->back().name < object.name;
     if (!ordered || !object.name.starts_with(prefix) || object.name < start || bytes < 0 ||
@@ -179,6 +180,7 @@ Result<std::string> AddPage(const http::Response& response, const std::string& p
       return OddStorage("to a list is not one of what was asked for, in order");
     }
     object.bytes = static_cast<std::uint64_t>(bytes);
+    object.created = ParseTimestamp(item["timeCreated"].AsString());
     objects->push_back(std::move(object));
   }
   return (*page)["nextPageToken"].AsString();
@@ -309,7 +311,7 @@ Result<std::vector<StorageObject>> StorageClient::List(const std::string& bucket
     call.query.emplace_back("prefix", prefix);
     if (!start.empty()) call.query.emplace_back("startOffset", start);
     call.query.emplace_back("maxResults", "1000");
-    call.query.emplace_back("fields", "items(name,generation,size),nextPageToken");
+    call.query.emplace_back("fields", "items(name,generation,size,timeCreated),nextPageToken");
     if (!token.empty()) call.query.emplace_back("pageToken", token);
     Result<http::Response> response = reads_.Exchange(call, stop);
     if (!response) return response.error();

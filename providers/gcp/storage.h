@@ -5,6 +5,7 @@
 // says of which generation it is.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -42,6 +43,7 @@ struct StorageObject {
   std::string name;
   std::string generation;  // a decimal number above 0
   std::uint64_t bytes = 0;
+  std::optional<std::chrono::sys_seconds> created;  // this generation, by Google's clock
 };
 struct StorageContent {
   std::string bytes;

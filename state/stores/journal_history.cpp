@@ -97,18 +97,21 @@ Result<std::string> JournalStore::SaveAside(const State& state) {
     problem = put.error().message;
     break;
   }
-  for (int number = 1; number <= kMostAsideNames; ++number) {
-    const std::string path = fmt::format("{}/podctl.{}{}", options_.aside_folder, name,
-                                         number > 1 ? fmt::format("-{}", number) : "");
-    Result<void> written = files_.WriteNew(path, text, kAsideMode);
-    if (written) {
-      (void)files_.SyncFolder(options_.aside_folder);
-      return path;
+  for (const std::string& folder : options_.aside_folders) {
+    (void)MakePrivateFolders(files_, folder);
+    for (int number = 1; number <= kMostAsideNames; ++number) {
+      const std::string path =
+          fmt::format("{}/podctl.{}{}", folder, name, number > 1 ? fmt::format("-{}", number) : "");
+      Result<void> written = files_.WriteNew(path, text, kAsideMode);
+      if (written) {
+        (void)files_.SyncFolder(folder);
+        return path;
+      }
+      if (written.error().code == ErrorCode::kAlreadyExists) continue;
+      (void)files_.Remove(path);
+      problem += "; " + written.error().message;
+      break;
     }
-    if (written.error().code == ErrorCode::kAlreadyExists) continue;
-    (void)files_.Remove(path);
-    problem += "; " + written.error().message;
-    break;
   }
   return MakeError(ErrorCode::kIo,
                    fmt::format("what could not be saved in {} could not be written anywhere else: "

@@ -69,6 +69,10 @@ bool JournalStore::MayStart() {
   return !lease || lease->MayStart();
 }
 
+Result<void> JournalStore::MayAct() {
+  return CheckLock(&Lease::ConfirmStart);
+}
+
 bool JournalStore::Beat() {
   const std::shared_ptr<Lease> lease = lease_.lock();
   return lease && lease->Beat({}) == lease->Pace();
@@ -146,6 +150,8 @@ Result<std::optional<JournalStore::Taken>> JournalStore::TryTake(const LeaseText
 Result<std::unique_ptr<StateLock>> JournalStore::Lock(const LockInfo& info, const LockWait& wait,
                                                       std::stop_token stop) {
   if (stop.stop_requested()) return StoppedWaiting();
+  if (options_.run.operation.empty()) options_.run.operation = info.operation;
+  if (options_.run.command.empty()) options_.run.command = info.command;
   const LeaseText mine{FilledIn(info), options_.ttl, 0, self_.mark};
   const Clock::SteadyTime began = clock_.Steady();
   const Clock::SteadyTime deadline = began + wait.timeout;

@@ -73,10 +73,11 @@ Result<Snapshot> JournalStore::Load() {
 
 // ---- Saving.
 
-Result<void> JournalStore::CheckLock() {
+Result<void> JournalStore::CheckLock(Result<void> (Lease::*confirm)(const std::stop_token&)) {
   const std::shared_ptr<Lease> lease = lease_.lock();
   if (!lease) return {};
-  Result<void> confirmed = AskUntilAnswered(Pauses(), {}, [&] { return lease->Confirm({}); });
+  Result<void> confirmed =
+      AskUntilAnswered(Pauses(), {}, [&] { return ((*lease).*confirm)(std::stop_token()); });
   if (confirmed || confirmed.error().code != ErrorCode::kLocked) return confirmed;
   // As for every save that comes too late: what is known is saved aside.
   Error error = confirmed.error();

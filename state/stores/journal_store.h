@@ -52,7 +52,9 @@ struct JournalStoreOptions {
   std::chrono::milliseconds ttl{60'000};       // of the lock; a third of it between two beats
   bool beat = true;                            // by a thread; false: who holds the lock calls Beat
   std::size_t most_deleted = 100;              // old entries in one Compact
-  std::string aside_folder = "/tmp";           // for SaveAside, when the place is out of reach
+  // For SaveAside, when the place is out of reach: the first one that can be written to. They are
+  // made where they are not there.
+  std::vector<std::string> aside_folders = {"/tmp"};
 };
 
 // Not thread safe, but for MayStart. Doors must outlive the store and its locks.
@@ -85,14 +87,17 @@ class JournalStore final : public StateStore {
   // here no overtaken run can add to. For who took a lock over. Where there is no state, nothing
   // is fenced off, since nothing is there to be overtaken.
   Result<Snapshot> Fence();
-  // At the end of a run, while it holds the lock: a snapshot of what it saved, how the runs before
-  // it left the state, and old entries out of the way. Does nothing for a run that saved nothing.
-  // What fails is a warning: the state is whole without.
+  // A snapshot of what this run saved, how the runs before it left the state, and old entries out
+  // of the way. Does nothing for a run that saved nothing.
+  void EndRun() override { Compact(); }
   void Compact();
 
+  // Looks at the lock where its last confirmed beat is older than half its life.
+  Result<void> MayAct() override;
   // Whether the lock is held, and its last confirmed beat young enough to start something new in
   // the world. True without a lock (`--lock=false`). Thread safe.
   bool MayStart();
+  std::chrono::milliseconds LockLife() const override { return options_.ttl; }
   // Renews the lock by hand; false: that was not confirmed.
   bool Beat();
 
@@ -122,7 +127,7 @@ class JournalStore final : public StateStore {
   Error Overtaken();
   Result<bool> FenceCounts(std::uint64_t number);
   Result<bool> StandsThere(const Pending& pending);
-  Result<void> CheckLock();
+  Result<void> CheckLock(Result<void> (Lease::*confirm)(const std::stop_token&) = &Lease::Confirm);
   Result<void> CheckContinues(const State& state) const;
   Error Stale(const Generation& at);
   Generation Now() const;

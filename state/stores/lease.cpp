@@ -80,6 +80,10 @@ Result<void> Lease::Confirm(const std::stop_token& stop) {
   return Renew(stop);
 }
 
+Result<void> Lease::ConfirmStart(const std::stop_token& stop) {
+  return MayStart() ? Result<void>() : Renew(stop);
+}
+
 std::optional<std::chrono::milliseconds> Lease::Beat(const std::stop_token& stop) {
   const Result<void> renewed = Renew(stop);
   if (renewed) return pace_;

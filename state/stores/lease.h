@@ -73,6 +73,8 @@ class Lease {
   // (this process was stopped, the place was out of reach) the lease is looked at and renewed.
   // kLocked: another has it, or had; what may pass: the place cannot be asked.
   Result<void> Confirm(const std::stop_token& stop);
+  // The same before something new is started in the world: looks where MayStart says no.
+  Result<void> ConfirmStart(const std::stop_token& stop);
   // One beat. Returns how long to wait for the next one; nullopt: there is nothing to renew any
   // more.
   std::optional<std::chrono::milliseconds> Beat(const std::stop_token& stop);

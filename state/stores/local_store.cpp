@@ -41,8 +41,8 @@ bool IsTempName(std::string_view name, const std::string& target) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// Lives as long as the process, and has to tell apart what people and podctl save, not what somebody
-// contrives: who may write the file needs no collision.
+// Lives as long as the process, and has to tell apart what people and podctl save, not what
+// somebody contrives: who may write the file needs no collision.
 Generation GenerationOf(const std::string& text) {
   return {fmt::format("{:016x}-{}", std::hash<std::string>{}(text), text.size())};
 }

@@ -1,0 +1,185 @@
+// podctl lock status, unlock and state init: looking after the place where the state is.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "cmd/command.h"
+#include "cmd/command_line.h"
+#include "cmd/reporter.h"
+#include "cmd/wiring.h"
+#include "providers/base/text.h"
+#include "state/store.h"
+
+namespace podctl {
+namespace {
+
+struct UnlockOptions {
+  std::string id;
+  bool if_stale = false;
+};
+
+struct StateInitOptions {
+  std::string location = "US";
+};
+
+// Beside the life of a lock, until it has been seen to stand still for so long.
+constexpr std::chrono::seconds kLooks{15};
+
+Value LockDocument(const LockInfo& lock) {
+  Value::Map document{{"id", lock.id},           {"operation", lock.operation},
+                      {"who", lock.who},         {"host", lock.host},
+                      {"pid", Value(lock.pid)},  {"command", lock.command},
+                      {"created", lock.created}, {"version", lock.version}};
+  if (!lock.commit.empty()) document["commit"] = lock.commit;
+  if (!lock.run_url.empty()) document["run_url"] = lock.run_url;
+  return document;
+}
+
+int RunLockStatus(Wiring& wiring) {
+  Reporter& reporter = wiring.reporter();
+  const auto store = wiring.OpenStore();
+  // Who cannot read the state cannot tell that nobody holds it.
+  if (auto stored = store->Load(); !stored && stored.error().code != ErrorCode::kDataLoss) {
+    return reporter.ShowFailure(stored.error());
+  }
+  const auto lock = store->Holder();
+  const auto document = [&] {
+    Value::Map shown{{"locked", lock.has_value()}, {"path", store->Where()}};
+    if (lock) shown["lock"] = LockDocument(*lock);
+    return shown;
+  };
+  reporter.Document(document, [&](Streams& streams) {
+    if (!lock) {
+      streams.out << fmt::format("Nobody holds the state {}.\n", store->Where());
+      return;
+    }
+    LockInfo shown = *lock;
+    if (shown.path.empty()) shown.path = store->Where();
+    streams.out << LockInfoBlock(shown) << "\n";
+    if (store->LockLife().count() > 0) {
+      streams.out << fmt::format(
+          "A run that died is overtaken {} after its last sign of life. To find out whether this "
+          "one has: podctl unlock --if-stale\n",
+          FormatDuration(store->LockLife()));
+    }
+  });
+  return 0;
+}
+
+// To take the lock is what tells whether its holder has died, and to release it is what was asked.
+int UnlockIfStale(Wiring& wiring) {
+  Reporter& reporter = wiring.reporter();
+  const auto store = wiring.OpenStore();
+  const bool was_locked = store->Holder().has_value();
+  LockRequest request = wiring.lock_request("unlock");
+  const auto life = store->LockLife();
+  request.wait.timeout = life.count() > 0 ? life + kLooks : life;
+  auto lock = store->Lock(request.info(), request.wait, wiring.interrupt().drain());
+  if (!lock) {
+    Error error = lock.error();
+    if (error.code == ErrorCode::kLocked) {
+      error.hint = "It gave signs of life while podctl looked: it is not stale.";
+    }
+    return reporter.ShowFailure(error);
+  }
+  const std::string note = (*lock)->TakeoverNote();
+  const bool unlocked = !note.empty();
+  reporter.Document(
+      [&] {
+        return Value::Map{{"unlocked", unlocked}, {"note", note}};
+      },
+      [&](Streams& streams) {
+        if (unlocked) {
+          streams.out << fmt::format("The state has been unlocked: {}.\n", note);
+        } else {
+          streams.out << fmt::format("{} the state {}.\n",
+                                     was_locked ? "Nobody holds any more" : "Nobody holds",
+                                     store->Where());
+        }
+      });
+  return 0;
+}
+
+int RunUnlock(Wiring& wiring, const UnlockOptions& options) {
+  if (options.if_stale) return UnlockIfStale(wiring);
+  const std::string& id = options.id;
+  Reporter& reporter = wiring.reporter();
+  if (auto unlocked = wiring.OpenStore()->ForceUnlock(id); !unlocked) {
+    return reporter.ShowFailure(unlocked.error());
+  }
+  const auto document = [&] { return Value::Map{{"unlocked", id}}; };
+  reporter.Document(document, [](Streams& streams) {
+    streams.out << "The state has been unlocked: podctl commands can take the lock again.\n";
+  });
+  return 0;
+}
+
+std::string UnlockConflict(const UnlockOptions& options, const GlobalOptions& /*global*/) {
+  if (options.id.empty() != options.if_stale) {
+    return options.if_stale ? "`--if-stale` finds the lock itself: give no ID"
+                            : "which lock? Give its ID, or --if-stale";
+  }
+  return "";
+}
+
+int RunStateInit(Wiring& wiring, const StateInitOptions& options) {
+  Reporter& reporter = wiring.reporter();
+  const std::string place = wiring.StatePath();
+  if (!IsStateUrl(place)) {
+    reporter.Document(
+        [&] {
+          return Value::Map{{"made", false}, {"path", place}};
+        },
+        [&](Streams& streams) {
+          streams.out << fmt::format("The state {} is a file, which the first apply makes.\n",
+                                     place);
+        });
+    return 0;
+  }
+  Diagnostics ignored;
+  const std::string project = wiring.ReadSpec(ignored).project;
+  if (project.empty()) {
+    return reporter.ShowFailure(MakeError(ErrorCode::kInvalidArgument,
+                                          "in which project is the bucket to be made?",
+                                          "write `project:` into the spec, or give --project"));
+  }
+  const auto made = wiring.MakeStateBucket(place, project, options.location);
+  if (!made) return reporter.ShowFailure(made.error());
+  const auto document = [&] { return Value::Map{{"made", *made}, {"path", place}}; };
+  reporter.Document(document, [&](Streams& streams) {
+    if (*made) {
+      streams.out << fmt::format("Made the bucket of {} in {}, with uniform access and versions.\n",
+                                 place, options.location);
+    } else {
+      streams.out << fmt::format("The bucket of {} is there already, and is left as it is.\n",
+                                 place);
+    }
+  });
+  return 0;
+}
+
+constexpr Flag kUnlockFlags[] = {
+    OneValue<&UnlockOptions::id>("ID", "", "the lock's ID, as the error shows it"),
+    Switch<&UnlockOptions::if_stale>(
+        "--if-stale", "whatever its ID, if its holder has died; looks for the lock's whole life"),
+};
+
+constexpr Flag kInitFlags[] = {
+    OneValue<&StateInitOptions::location>(
+        "--location", "LOCATION", "of the bucket: a region such as europe-west4, or US, EU, ASIA"),
+};
+
+}  // namespace
+
+const Command commands::kLock("lock", "look after the lock of the state");
+
+const Command commands::kLockStatus("lock status", "show who holds the state", {},
+                                    WithWorld<RunLockStatus>);
+
+const Command commands::kUnlock("unlock", "release a lock that was left behind", kUnlockFlags,
+                                WithWorld<RunUnlock>, UnlockConflict);
+
+const Command commands::kStateInit("state init", "make the bucket that the state is to be in",
+                                   kInitFlags, WithWorld<RunStateInit>);
+
+}  // namespace podctl

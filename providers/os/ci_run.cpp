@@ -1,0 +1,39 @@
+#include "providers/os/ci_run.h"
+
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::size_t kLongest = 500;  // of what is written into a lock that others read
+
+}  // namespace
+
+CiRun FindCiRun(const Environment& environment) {
+  const auto said = [&](const char* name) {
+    return VisibleControls(environment.Get(name).value_or("").substr(0, kLongest));
+  };
+  // Before GitHub: what Gitea runs finds GitHub's variables, too.
+  const bool gitea = said("GITEA_ACTIONS") == "true";
+  if (gitea || said("GITHUB_ACTIONS") == "true") {
+    CiRun run{gitea ? "gitea" : "github", "", said("GITHUB_RUN_ID"), said("GITHUB_RUN_ATTEMPT"),
+              said("GITHUB_SHA")};
+    const std::string server = said("GITHUB_SERVER_URL");
+    const std::string repository = said("GITHUB_REPOSITORY");
+    // Gitea's pages go by the number that a repository counts.
+    const std::string page = gitea ? said("GITHUB_RUN_NUMBER") : run.id;
+    if (!server.empty() && !repository.empty() && !page.empty()) {
+      run.url = server + "/" + repository + "/actions/runs/" + page;
+    }
+    return run;
+  }
+  if (said("GITLAB_CI") == "true") {
+    return {"gitlab", said("CI_JOB_URL"), said("CI_JOB_ID"), "", said("CI_COMMIT_SHA")};
+  }
+  if (!said("ATLANTIS_TERRAFORM_VERSION").empty() || !said("PULL_NUM").empty()) {
+    return {"atlantis", said("PULL_URL"), said("PULL_NUM"), "", said("HEAD_COMMIT")};
+  }
+  return {};
+}
+
+}  // namespace podctl
