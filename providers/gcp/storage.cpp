@@ -99,7 +99,8 @@ std::string RoleHint(const std::string& bucket) {
 std::string StorageHint(const http::Response& response, const std::string& bucket) {
   if (IsNoBucket(response)) {
     return fmt::format(
-        "make it: `podctl state init --location REGION`, or `gcloud storage buckets create gs://{0} "
+        "make it: `podctl state init --location REGION`, or `gcloud storage buckets create "
+        "gs://{0} "
         "--location=REGION --uniform-bucket-level-access` and `gcloud storage buckets update "
         "gs://{0} --versioning`",
         bucket);
