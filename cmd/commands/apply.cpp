@@ -200,7 +200,7 @@ int EndOfNothing(Reporter& reporter, const ApplyEnd& end, int declined, bool des
   ShowWarnings(reporter, end.result);
   if (end.result.save_error) {
     ShowSaveError(reporter, end.result);
-    return 1;
+    return reporter.FailedExitCode();
   }
   ExecuteResult counted;
   counted.added = end.result.added;
@@ -377,8 +377,11 @@ Diagnostics FailureDiagnostics(FileSystem& files, const ExecuteResult& result) {
 
 void ShowSaveError(Reporter& reporter, const ExecuteResult& result) {
   const Error& error = *result.save_error;
+  // Another run was first, or has taken the lock over: for a pipeline that is a locked state.
+  const bool overtaken = error.code == ErrorCode::kFailedPrecondition;
   reporter.ShowError("the state could not be saved",
-                     MakeError(error.code, error.message, SaveHint(result)));
+                     MakeError(overtaken ? ErrorCode::kLocked : error.code, error.message,
+                               SaveHint(result)));
 }
 
 void ShowWarnings(Reporter& reporter, const ExecuteResult& result) {

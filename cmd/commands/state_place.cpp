@@ -67,14 +67,12 @@ int RunLockStatus(Wiring& wiring) {
 }
 
 // To take the lock is what tells whether its holder has died, and to release it is what was asked.
-int UnlockIfStale(Wiring& wiring) {
-  Reporter& reporter = wiring.reporter();
-  const auto store = wiring.OpenStore();
-  const bool was_locked = store->Holder().has_value();
-  LockRequest request = wiring.lock_request("unlock");
-  const auto life = store->LockLife();
+int UnlockIfStale(Reporter& reporter, StateStore& store, LockRequest request,
+                  const std::stop_token& stop) {
+  const bool was_locked = store.Holder().has_value();
+  const auto life = store.LockLife();
   request.wait.timeout = life.count() > 0 ? life + kLooks : life;
-  auto lock = store->Lock(request.info(), request.wait, wiring.interrupt().drain());
+  auto lock = store.Lock(request.info(), request.wait, stop);
   if (!lock) {
     Error error = lock.error();
     if (error.code == ErrorCode::kLocked) {
@@ -94,17 +92,21 @@ int UnlockIfStale(Wiring& wiring) {
         } else {
           streams.out << fmt::format("{} the state {}.\n",
                                      was_locked ? "Nobody holds any more" : "Nobody holds",
-                                     store->Where());
+                                     store.Where());
         }
       });
   return 0;
 }
 
 int RunUnlock(Wiring& wiring, const UnlockOptions& options) {
-  if (options.if_stale) return UnlockIfStale(wiring);
   const std::string& id = options.id;
   Reporter& reporter = wiring.reporter();
-  if (auto unlocked = wiring.OpenStore()->ForceUnlock(id); !unlocked) {
+  const auto store = wiring.OpenStore();
+  if (options.if_stale) {
+    return UnlockIfStale(reporter, *store, wiring.lock_request("unlock"),
+                         wiring.interrupt().drain());
+  }
+  if (auto unlocked = store->ForceUnlock(id); !unlocked) {
     return reporter.ShowFailure(unlocked.error());
   }
   const auto document = [&] { return Value::Map{{"unlocked", id}}; };

@@ -130,7 +130,7 @@ TEST_F(LocksTest, AStoppedHolderThatWasOvertakenLosesNothingAndDestroysNothing) 
   const RunResult next = box_.Apply();
   const std::string stored = box_.ReadFile("podctl.state.json");
   sleeper->Signal(SIGCONT);
-  EXPECT_EQ(sleeper->Wait(), 1) << sleeper->err();
+  EXPECT_EQ(sleeper->Wait(), 3) << sleeper->err();
   EXPECT_EQ(box_.ReadFile("podctl.state.json"), stored);
   EXPECT_THAT(sleeper->err(),
               AllOf(HasSubstr("the state could not be saved"),

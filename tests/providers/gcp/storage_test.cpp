@@ -142,7 +142,8 @@ TEST_F(StorageClientTest, KnowsNoObjectFromNoBucketAndFromNobodyAtAll) {
   ASSERT_EQ(Code(bucket), ErrorCode::kNotFound);
   EXPECT_EQ(bucket.error().message, "gs://bucket: The specified bucket does not exist.");
   EXPECT_EQ(bucket.error().hint,
-            "make it: `gcloud storage buckets create gs://bucket --location=REGION "
+            "make it: `podctl state init --location REGION`, or `gcloud storage buckets create "
+            "gs://bucket --location=REGION "
             "--uniform-bucket-level-access` and `gcloud storage buckets update gs://bucket "
             "--versioning`");
   EXPECT_EQ(Code(Get()), ErrorCode::kNotFound) << "a proxy's page says nothing of an object";
@@ -276,10 +277,11 @@ TEST_F(StorageClientTest, ListsPageByPage) {
   EXPECT_EQ((*objects)[0].name, "p/2");
   EXPECT_EQ((*objects)[0].bytes, 10U);
   EXPECT_EQ((*objects)[1].generation, "6");
-  EXPECT_THAT(transport_.requests().at(0).url,
-              HasSubstr("/storage/v1/b/bucket/o?alt=json&prefix=p%2F&startOffset=p%2F2&"
-                        "maxResults=1000&fields=items%28name%2Cgeneration%2Csize%29%2C"
-                        "nextPageToken"));
+  EXPECT_THAT(
+      transport_.requests().at(0).url,
+      HasSubstr("/storage/v1/b/bucket/o?alt=json&prefix=p%2F&startOffset=p%2F2&"
+                "maxResults=1000&fields=items%28name%2Cgeneration%2Csize%2CtimeCreated%29%2C"
+                "nextPageToken"));
   EXPECT_THAT(transport_.requests().at(1).url, HasSubstr("&pageToken=t%2F1"));
 }
 

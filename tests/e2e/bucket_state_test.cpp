@@ -1,0 +1,217 @@
+// A state in a bucket: from no bucket at all to pods, many runs at once, runs that die, that are
+// stopped and overtaken, answers that are lost, a storage that is out of reach.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "providers/base/json.h"
+#include "tests/e2e/harness.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int kRuns = 10;
+constexpr const char* kState = "gs://my-project-podctl/dev";
+constexpr const char* kObjects = "/storage/v1/b/my-project-podctl/o";
+
+class BucketStateTest : public ::testing::Test {
+ protected:
+  // `init`: makes the bucket.
+  void Begin(const std::string& delay, bool init = true) {
+    box_.StartEmulator("none", delay);
+    box_.SetVariable("STORAGE_EMULATOR_HOST", box_.url());
+    WriteSpec("  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n");
+    if (!init) return;
+    const RunResult made = box_.Run({"state", "init"});
+    ASSERT_EQ(made.code, 0) << made;
+  }
+  void WriteSpec(const std::string& pods) {
+    box_.WriteSpec(pods);
+    box_.WriteFile("podctl.yaml", box_.ReadFile("podctl.yaml") +
+                                      "variables: {env: {default: dev}}\n"
+                                      "state: gs://my-project-podctl/${var.env}\n");
+  }
+  // An apply whose create is under way.
+  std::unique_ptr<Process> Holder() {
+    auto run = box_.Start({"apply", "--auto-approve"});
+    EXPECT_TRUE(Eventually([&] { return box_.Calls("nodes.create") > 0; })) << run->err();
+    return run;
+  }
+  std::vector<std::string> Objects() {
+    std::vector<std::string> names;
+    for (const Value& item : box_.Http("GET", kObjects).body["items"].AsList()) {
+      names.push_back(item["name"].AsString());
+    }
+    return names;
+  }
+  Value LockStatus() {
+    const RunResult run = box_.Run({"lock", "status", "--json"});
+    EXPECT_EQ(run.code, 0) << run;
+    return ParseJson(run.out).value_or(Value());
+  }
+  void ExpectOneNodeAndAnEmptyPlan() {
+    EXPECT_EQ(box_.Calls("nodes.create"), 1) << ToJson(box_.Requests());
+    const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
+    EXPECT_EQ(plan.code, 0) << plan;
+    EXPECT_FALSE(LockStatus()["locked"].AsBool());
+  }
+
+  Sandbox box_;
+};
+
+TEST_F(BucketStateTest, FromNoBucketToPods) {
+  Begin("0.1s", false);
+  const RunResult none = box_.Run({"plan"});
+  EXPECT_EQ(none.code, 1) << none;
+  EXPECT_THAT(none.err, AllOf(HasSubstr("The specified bucket does not exist"),
+                              HasSubstr("podctl state init --location")));
+  const RunResult made = box_.Run({"state", "init", "--location", "EU"});
+  EXPECT_EQ(made.code, 0) << made;
+  EXPECT_THAT(made.out, HasSubstr("in EU"));
+  const Value bucket = box_.Http("GET", "/storage/v1/b/my-project-podctl").body;
+  EXPECT_TRUE(bucket["versioning"]["enabled"].AsBool()) << ToJson(bucket);
+  EXPECT_TRUE(bucket["iamConfiguration"]["uniformBucketLevelAccess"]["enabled"].AsBool());
+  EXPECT_THAT(box_.Run({"state", "init"}).out, HasSubstr("is there already"));
+
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 2);
+  EXPECT_THAT(Objects(), IsEmpty()) << "a plan writes nothing";
+  box_.Apply();
+  EXPECT_FALSE(box_.Exists("podctl.state.json"));
+  ExpectOneNodeAndAnEmptyPlan();
+  EXPECT_EQ(box_.Run({"state", "list", "--state", kState}).out, "pod.research\n");
+  EXPECT_THAT(box_.Run({"state", "list", "--var", "env=prod"}).out, IsEmpty());
+
+  const RunResult destroyed = box_.Run({"destroy", "--auto-approve"});
+  EXPECT_EQ(destroyed.code, 0) << destroyed;
+  EXPECT_THAT(box_.Run({"state", "history"}).out, HasSubstr("present"));
+}
+
+TEST_F(BucketStateTest, OfManyOneWorksAndTheOthersSayWhoDoes) {
+  Begin("8s");  // longer than they take to start
+  box_.SetVariable("GITHUB_ACTIONS", "true");
+  box_.SetVariable("GITHUB_RUN_ID", "7");
+  box_.SetVariable("GITHUB_SERVER_URL", "https://github.com");
+  box_.SetVariable("GITHUB_REPOSITORY", "o/r");
+  std::vector<std::unique_ptr<Process>> runs;
+  for (int i = 0; i < kRuns; ++i) runs.push_back(box_.Start({"apply", "--auto-approve"}));
+  int winners = 0;
+  for (const auto& run : runs) {
+    const RunResult result = run->Result();
+    if (result.code == 0) {
+      ++winners;
+      continue;
+    }
+    EXPECT_EQ(result.code, 3) << result;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("Error acquiring the state lock"),
+                                  HasSubstr(std::string("Path:      ") + kState + "\n"),
+                                  HasSubstr("CI run:    https://github.com/o/r/actions/runs/7\n")))
+        << result;
+  }
+  EXPECT_EQ(winners, 1);
+  ExpectOneNodeAndAnEmptyPlan();
+}
+
+TEST_F(BucketStateTest, AKilledRunIsTakenOverAndItsNodeIsTakenUp) {
+  Begin("2s");
+  auto killed = Holder();
+  const Value held = LockStatus();
+  EXPECT_TRUE(held["locked"].AsBool()) << ToJson(held);
+  EXPECT_EQ(held["lock"]["pid"].AsInt(), killed->pid());
+  killed->Signal(SIGKILL);
+  killed->Wait();
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  EXPECT_THAT(next.err, AllOf(HasSubstr("took over the state lock of "),
+                              HasSubstr("process " + std::to_string(killed->pid())),
+                              HasSubstr("ended without releasing it")))
+      << next;
+  ExpectOneNodeAndAnEmptyPlan();
+}
+
+TEST_F(BucketStateTest, WhatADeadRunLeftIsUnlockedByAskingForIt) {
+  Begin("2s");
+  EXPECT_EQ(box_.Run({"unlock"}).code, 1);
+  EXPECT_THAT(box_.Run({"unlock", "--if-stale"}).out, HasSubstr("Nobody holds the state"));
+  auto killed = Holder();
+  killed->Signal(SIGKILL);
+  killed->Wait();
+  const RunResult unlocked = box_.Run({"unlock", "--if-stale"});
+  EXPECT_EQ(unlocked.code, 0) << unlocked;
+  EXPECT_THAT(unlocked.out, HasSubstr("The state has been unlocked: took over"));
+  EXPECT_FALSE(LockStatus()["locked"].AsBool());
+}
+
+// It sleeps while the lock is removed by hand and another run finishes its work.
+TEST_F(BucketStateTest, AStoppedRunThatWasOvertakenLosesNothingAndDestroysNothing) {
+  Begin("3s");
+  auto sleeper = Holder();
+  sleeper->Signal(SIGSTOP);
+  const RunResult alive = box_.Run({"unlock", LockStatus()["lock"]["id"].AsString()});
+  EXPECT_EQ(alive.code, 3) << alive;
+  EXPECT_EQ(box_.Http("DELETE", std::string(kObjects) + "/dev%2Flock.json").status, 204);
+  box_.Apply();
+  const std::string stored = box_.Run({"state", "pull"}).out;
+  sleeper->Signal(SIGCONT);
+  const RunResult woken = sleeper->Result();
+  EXPECT_EQ(woken.code, 3) << woken;
+  EXPECT_THAT(woken.err, AllOf(HasSubstr("the state could not be saved"),
+                               HasSubstr(std::string("is written to ") + kState + "/errored-")))
+      << woken;
+  EXPECT_EQ(box_.Run({"state", "pull"}).out, stored);
+  ExpectOneNodeAndAnEmptyPlan();
+  const RunResult old = box_.Run({"state", "push", std::string(kState) + "/errored-3.json"});
+  EXPECT_EQ(old.code, 1) << old << ToJson(Value::List(Objects().begin(), Objects().end()));
+}
+
+TEST_F(BucketStateTest, LostAnswersDoNoHarm) {
+  Begin("0.1s");
+  box_.OrderFault(R"({"call": "storage.objects.insert", "drop": "after", "times": 3})");
+  const RunResult run = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_EQ(box_.FaultsLeft(), 0);
+  ExpectOneNodeAndAnEmptyPlan();
+}
+
+TEST_F(BucketStateTest, WhoMayOnlyReadPlansAndIsToldBeforeAnythingIsMade) {
+  Begin("0.1s");
+  box_.OrderFault(R"({"call": "storage.objects.insert", "status": 403, "times": 1000,
+                      "message": "denied"})");
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 2);
+  const RunResult run = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(run.code, 1) << run;
+  EXPECT_THAT(run.err, HasSubstr("roles/storage.objectUser")) << run;
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+}
+
+TEST_F(BucketStateTest, ASavedPlanKnowsItsBucket) {
+  Begin("0.1s");
+  ASSERT_EQ(box_.Run({"plan", "--out", "saved.plan"}).code, 0);
+  const RunResult run = box_.Run({"apply", "saved.plan"});
+  EXPECT_EQ(run.code, 0) << run;
+  ExpectOneNodeAndAnEmptyPlan();
+  const RunResult stale = box_.Run({"apply", "saved.plan"});
+  EXPECT_EQ(stale.code, 4) << stale;
+}
+
+TEST_F(BucketStateTest, PlacesThatAreNoneAreToldOfWithTheirLine) {
+  Begin("0.1s", false);
+  for (const char* state : {"s3://bucket/x", "gs://", "gs://Bad_Bucket!/x"}) {
+    box_.WriteSpec("  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n");
+    box_.WriteFile("podctl.yaml",
+                   "state: \"" + std::string(state) + "\"\n" + box_.ReadFile("podctl.yaml"));
+    const RunResult run = box_.Run({"validate"});
+    EXPECT_EQ(run.code, 1) << state << run;
+    EXPECT_THAT(run.out + run.err, HasSubstr("podctl.yaml:1:8")) << state << run;
+    const RunResult flag = box_.Run({"plan", "--state", state});
+    EXPECT_EQ(flag.code, 1) << state << flag;
+  }
+}
+
+}  // namespace
+}  // namespace podctl::testing
