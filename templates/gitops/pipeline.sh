@@ -6,13 +6,11 @@
 #   sh pipeline.sh stop    GitHub: ends an `apply` that was cancelled, and waits for its end
 #   sh pipeline.sh note    GitLab: shows .podctl/plan.md under the merge request
 #
-# STATE_BUCKET  gs://bucket/folder, where state and plans are kept; its bucket has versions turned on
+# PLANS         gs://bucket/folder, where the plans that were shown are kept
 # SSH_KEY       private key for the workers, by which podctl reaches them; for `apply` only
+# LOCK_TIMEOUT  how long `apply` waits for another to end: else 2m, in which a dead one is overtaken
 set -eu
 mark='<!-- podctl plan -->'
-name=podctl.state.json
-state=.podctl/$name
-generation=0
 
 # Whatever goes wrong is told where the plan is looked for.
 tell() {
@@ -21,27 +19,30 @@ tell() {
 }
 fail() { tell "$1"; exit 1; }
 
-# Here are a key and the state of each run: what a branch committed here could lead them elsewhere.
+# Here is the key: what a branch committed here could lead it elsewhere, and a link that is called as
+# what podctl could not save would bring it into an artifact.
 own_folder() {
   [ ! -L .podctl ] || { echo '.podctl is a link, and has to be a folder of this run' >&2; exit 1; }
   mkdir -p .podctl
   chmod 700 .podctl
-  for each in plan plan.md plan.txt shown.txt rest lock pid there notes id_ed25519 id_ed25519.pub \
-    "$name" "$name.history"; do
+  for each in plan plan.md plan.txt shown.txt rest pid notes id_ed25519 id_ed25519.pub; do
     rm -rf ".podctl/$each"
   done
   committed=$(git -c safe.directory='*' ls-files --stage -- .podctl) || fail 'this is no git checkout'
   committed=$(printf '%s\n' "$committed" | grep -v '^100644 [^/]*[[:space:]]\.podctl/\.gitignore$' || :)
   [ -z "$committed" ] || fail 'files are committed under .podctl/, where only .gitignore may be'
+  for each in podctl.errored-*; do
+    [ ! -e "$each" ] && [ ! -L "$each" ] ||
+      fail "$each is here already, and is the name of what an apply could not save"
+  done
 }
 
 start() {
   own_folder
-  [ -n "${STATE_BUCKET:-}" ] || fail 'STATE_BUCKET is not set: gs://bucket/folder'
-  lock=$STATE_BUCKET/podctl.lock
+  [ -n "${PLANS:-}" ] || fail 'PLANS is not set: gs://bucket/folder'
   # Of these files, whatever the commit is called: that of the merge has the same.
   tree=$(git -c safe.directory='*' rev-parse 'HEAD^{tree}') || fail 'this is no git checkout'
-  shown=$STATE_BUCKET/plans/$tree.txt
+  shown=$PLANS/$tree.txt
   [ -n "${SSH_KEY:-}" ] || return 0
   (umask 077; set -C; printf '%s\n' "$SSH_KEY" > .podctl/id_ed25519) || fail 'SSH_KEY cannot be kept'
   ssh-keygen -y -f .podctl/id_ed25519 > .podctl/id_ed25519.pub || fail 'SSH_KEY is no private key'
@@ -49,63 +50,17 @@ start() {
     fail 'the public half of SSH_KEY is not in pipeline.pub, so no pod lets it in'
 }
 
-# "There is no state" and "it could not be read" are two things: pipeline.md has put an object there
-# that is always listed.
-fetch() {
-  present=$(gcloud storage ls "$STATE_BUCKET/") || fail "cannot list $STATE_BUCKET"
-  printf '%s\n' "$present" | grep -qxF "$STATE_BUCKET/$name" || return 0
-  generation=$(gcloud storage objects describe "$STATE_BUCKET/$name" --format='value(generation)') &&
-    gcloud storage cp "$STATE_BUCKET/$name#$generation" "$state" || fail 'cannot read the state'
-}
-
-# Puts the state back, in place of the one that was fetched and of no other.
-keep() {
-  [ -e "$state" ] || return 0
-  tries=0
-  until gcloud storage cp --if-generation-match="$generation" "$state" "$STATE_BUCKET/$name"; do
-    # An upload whose answer was lost is done all the same.
-    gcloud storage cp "$STATE_BUCKET/$name" .podctl/there && cmp -s .podctl/there "$state" && return 0
-    tries=$((tries + 1))
-    [ $tries -lt 5 ] || return 1
-    sleep $((tries * ${RETRY_SECONDS:-5}))
-  done
-}
-
-# Two pipelines that apply at once would each make pods that the other's state does not know.
-take_lock() {
-  who=${CI_JOB_URL:-${GITHUB_RUN_ID:+$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID}}
-  printf '%s since %s\n' "${who:-$(id -un) on $(uname -n)}" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" \
-    > .podctl/lock
-  locked=maybe
-  gcloud storage cp --if-generation-match=0 .podctl/lock "$lock" && locked=yes && return 0
-  locked=
-  holder=$(gcloud storage cat "$lock") || fail "cannot write $lock"
-  fail "$holder holds the state, or was lost with it. If it is over and kept no state: gcloud storage rm $lock"
-}
-
-# At the end of an apply, cancelled ones too. Only a cancel in the middle of taking the lock leaves
-# open whose it is.
-give_back() {
-  rm -f .podctl/pid .podctl/id_ed25519
-  [ -n "$unsaved" ] || rm -rf "$state" "$state.history"   # in the bucket, and no artifact for all to read
-  case $locked in
-    yes) gcloud storage rm "$lock" ;;
-    maybe) ! gcloud storage cat "$lock" | cmp -s - .podctl/lock || gcloud storage rm "$lock" ;;
-  esac
-}
-
 # plan.md is what is read. It is cut where it is long, and says less than plan.txt, which is compared:
 # each value, each line of a script, and what an apply goes by besides. Neither holds a time of day.
 plan_here() {
   code=0
-  podctl plan --state "$state" --markdown --out .podctl/plan > .podctl/plan.md || code=$?
+  podctl plan --markdown --out .podctl/plan > .podctl/plan.md || code=$?
   [ $code -eq 0 ] || { tell 'podctl plan failed; the log says why.'; exit $code; }
-  podctl show --state "$state" .podctl/plan > .podctl/plan.txt || fail 'the plan cannot be shown'
+  podctl show .podctl/plan > .podctl/plan.txt || fail 'the plan cannot be shown'
 }
 
 make_plan() {
   start
-  fetch
   plan_here
   gcloud storage cp .podctl/plan.txt "$shown" || fail 'cannot keep what was shown'
 }
@@ -117,13 +72,9 @@ stale() {
 
 apply() {
   start
-  locked=
-  unsaved=
   trap 'exit 130' TERM INT HUP
-  trap give_back EXIT
+  trap 'rm -f .podctl/pid .podctl/id_ed25519' EXIT
   echo $$ > .podctl/pid
-  take_lock
-  fetch
   gcloud storage cp "$shown" .podctl/shown.txt ||
     fail 'nobody has reviewed a plan for these files: start this pipeline by hand, which plans them, and then this job again'
   # Whoever plans may write into plans/; so what is applied is made here, of the files that were
@@ -131,12 +82,11 @@ apply() {
   plan_here
   cmp -s .podctl/plan.txt .podctl/shown.txt ||
     stale 'main, the state or the pods are others than those that were reviewed'
-  # podctl gets the runner's signals itself, and writes everything down before it leaves.
+  # podctl is told of a cancel, and writes down what is under way and gives its lock back.
   podctl=
   stop=
-  unsaved=yes
   trap cancel TERM INT HUP
-  podctl apply --state "$state" .podctl/plan &
+  podctl apply --lock-timeout "${LOCK_TIMEOUT:-2m}" .podctl/plan &
   podctl=$!
   [ -z "$stop" ] || kill -TERM "$podctl"
   code=0
@@ -146,12 +96,6 @@ apply() {
     wait "$podctl" || code=$?
   done
   trap '' TERM INT HUP
-  # Also after a failure the state says what there is. While it is here only, nobody may apply.
-  keep || {
-    locked=
-    fail "the state could not be put back. It is an artifact of this job: once it is at $STATE_BUCKET/$name, gcloud storage rm $lock"
-  }
-  unsaved=
   [ $code -ne 0 ] || gcloud storage rm "$shown"
   [ $code -ne 4 ] || stale 'what is there has changed since this job planned'
   exit $code
@@ -161,7 +105,7 @@ cancel() {
   stop=yes
   # Of a step that was cancelled nobody reads on: `stop` shows the rest.
   [ ! -e .podctl/rest ] || exec >> .podctl/rest 2>&1
-  echo 'cancelled: podctl ends, and its state is put back' >&2
+  echo 'cancelled: podctl ends, and its state says what is under way' >&2
   [ -z "$podctl" ] || kill -TERM "$podctl" 2>/dev/null || :
 }
 

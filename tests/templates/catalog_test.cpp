@@ -72,6 +72,8 @@ TEST(CatalogTest, AFolderComesWithAllItsFilesAlsoHiddenOnes) {
   for (const TemplateFile& file : gitops->files) paths.emplace_back(file.path);
   EXPECT_THAT(paths, ::testing::ElementsAre(".github/workflows/podctl.yml", ".gitlab-ci.yml",
                                             ".podctl/.gitignore", "pipeline.md", "pipeline.sh"));
+  std::string report;
+  EXPECT_EQ(Load(*gitops, &report).state, "gs://my-project-podctl/state") << report;
 }
 
 TEST(CatalogTest, ColabIsJupyterOnWorkerZeroForAColabNotebook) {
