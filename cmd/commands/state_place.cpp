@@ -163,7 +163,7 @@ int RunStateInit(Wiring& wiring, const StateInitOptions& options) {
 constexpr Flag kUnlockFlags[] = {
     OneValue<&UnlockOptions::id>("ID", "", "the lock's ID, as the error shows it"),
     Switch<&UnlockOptions::if_stale>(
-        "--if-stale", "whatever its ID, if its holder has died; looks for the lock's whole life"),
+        "--if-stale", "the lock of a run that has died; looks for as long as it would live"),
 };
 
 constexpr Flag kInitFlags[] = {
