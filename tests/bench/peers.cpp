@@ -1,4 +1,4 @@
-// podctl against its peers, side by side in one run: `./dev bench [start|plan|exec] [--all]`.
+// podctl against its peers, side by side in one run: `./dev bench [start|plan|exec|state] [--all]`.
 //
 // Peers that are not on the machine are left out, and that is said. The emulator is podctl's own;
 // its cost is not counted (it is another process), but it shares the machine's cores with all of
@@ -13,6 +13,7 @@
 
 #include "tests/bench/measure.h"
 #include "tests/bench/plans.h"
+#include "tests/bench/states.h"
 #include "tests/bench/workbench.h"
 
 namespace podctl::bench {
@@ -56,6 +57,10 @@ void Exec(const std::string& podctl) {
                 folder, 5));
 }
 
+bool IsPart(const std::string& word) {
+  return word == "start" || word == "plan" || word == "exec" || word == "state";
+}
+
 }  // namespace
 }  // namespace podctl::bench
 
@@ -69,15 +74,16 @@ int main(int argc, char** argv) {
       all = true;
     } else if (podctl.empty()) {
       podctl = std::filesystem::absolute(word).string();
-    } else if (which.empty() && (word == "start" || word == "plan" || word == "exec")) {
+    } else if (which.empty() && IsPart(word)) {
       which = word;
     } else {
-      Fail("usage: peers_bench PODCTL [start|plan|exec] [--all]");
+      Fail("usage: peers_bench PODCTL [start|plan|exec|state] [--all]");
     }
   }
-  if (podctl.empty()) Fail("usage: peers_bench PODCTL [start|plan|exec] [--all]");
+  if (podctl.empty()) Fail("usage: peers_bench PODCTL [start|plan|exec|state] [--all]");
   if (which.empty() || which == "start") Start(podctl);
   if (which.empty() || which == "plan") ComparePlans(podctl, all);
   if (which.empty() || which == "exec") Exec(podctl);
+  if (which == "state") CompareStates(podctl, all);
   return 0;
 }

@@ -10,9 +10,6 @@
 #include "tests/bench/workbench.h"
 
 namespace podctl::bench {
-namespace {
-
-constexpr double kOperationDelay = 2;  // seconds that an operation of the emulator takes
 
 std::string ManyPods(int count) {
   std::string spec = "project: p\nzone: europe-west4-a\ndefaults: {ssh: {check: false}}\npods:\n";
@@ -36,6 +33,10 @@ std::string ManyBlocks(int count) {
   }
   return config;
 }
+
+namespace {
+
+constexpr double kOperationDelay = 2;  // seconds that an operation of the emulator takes
 
 // What terraform's apply of ManyBlocks leaves (state format version 4), but for the ids.
 std::string AppliedBlocks(int count) {

@@ -5,6 +5,10 @@
 
 namespace podctl::bench {
 
+// A spec of so many pods without workers, and as many `terraform_data` blocks.
+std::string ManyPods(int count);
+std::string ManyBlocks(int count);
+
 // `all`: terraform's apply of 5,000 objects too, which takes minutes.
 void ComparePlans(const std::string& podctl, bool all);
 

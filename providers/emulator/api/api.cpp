@@ -127,6 +127,9 @@ HttpReply Api::Handle(const HttpRequest& request) {
     call = Call();  // that was another service's path
     secret = FindSecretRoute(request, &call);
   }
+  if (route == nullptr && secret == nullptr && !request.path.starts_with("/compute/")) {
+    if (const auto object = storage_.AsJsonApi(request)) return StorageReply(*object);
+  }
   const std::optional<Fault> fault = faults_->Take(request, call.name);
   HttpReply reply;
   Answer answer =

@@ -249,6 +249,33 @@ bool StorageApi::Serves(std::string_view path) {
   return !RootOf(path).empty();
 }
 
+std::optional<HttpRequest> StorageApi::AsJsonApi(const HttpRequest& request) {
+  const std::string_view path = PathOfTarget(request.target);
+  const auto slash = path.find('/', 1);
+  if (request.method != "GET" || slash == std::string_view::npos) return std::nullopt;
+  StorageCall bucket;
+  bucket.bucket = Decoded(path.substr(1, slash - 1));
+  {
+    const auto lock = service_->Lock();
+    const emulator::Answer found = service_->storage.GetBucket(bucket);
+    if (!std::holds_alternative<Value>(found)) return std::nullopt;
+  }
+  HttpRequest json = request;
+  json.target = fmt::format("/storage/v1/b/{}/o/", bucket.bucket);
+  for (const char c : Decoded(path.substr(slash + 1))) {
+    json.target += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  json.path = fmt::format("/storage/v1/b/{}/o/{}", bucket.bucket, path.substr(slash + 1));
+  json.query["alt"] = "media";
+  for (const auto& [header, parameter] :
+       {std::pair("x-goog-if-generation-match", "ifGenerationMatch"),
+        std::pair("x-goog-if-metageneration-match", "ifMetagenerationMatch")}) {
+    const auto said = request.headers.find(header);
+    if (said != request.headers.end()) json.query[parameter] = said->second;
+  }
+  return json;
+}
+
 StorageRequest StorageApi::Read(const HttpRequest& request) {
   StorageRequest read;
   read.shown.method = request.method;

@@ -70,6 +70,10 @@ class StorageApi {
   explicit StorageApi(Service* service) : service_(service) {}  // lent
 
   static bool Serves(std::string_view path);
+  // The XML API's way to read an object, GET /BUCKET/OBJECT, by which Google's client of Go reads
+  // (terraform's backend gcs, for one): the same as a request to the JSON API; nullopt: it is not
+  // of a bucket that there is.
+  std::optional<HttpRequest> AsJsonApi(const HttpRequest& request);
   StorageRequest Read(const HttpRequest& request);
   HttpReply Answer(const HttpRequest& request, const StorageRequest& read);
 

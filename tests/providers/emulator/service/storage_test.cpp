@@ -75,6 +75,12 @@ TEST_F(StorageTest, AnObjectIsReadWithItsNumbersAndSums) {
   EXPECT_EQ(read.headers.at("x-goog-metageneration"), "1");
   EXPECT_EQ(read.headers.at("x-goog-hash"), "crc32c=4waSgw==,md5=JfnnlDI7RTiF9RgfG2JNCw==");
   EXPECT_EQ(Send("GET", "/download" + kStateObjects + "/a%2Fb%20c?alt=media").text, "123456789");
+  // The XML API, by which Google's client of Go reads.
+  const Reply xml = Send("GET", "/state/a/b%20c");
+  EXPECT_EQ(xml.text, "123456789");
+  EXPECT_EQ(xml.headers.at("x-goog-generation"), read.headers.at("x-goog-generation"));
+  EXPECT_EQ(Send("GET", "/state/a/none").status, 404);
+  EXPECT_EQ(Send("GET", "/elsewhere/a/b%20c").status, 404);
   EXPECT_EQ(Look("a/b%20c").status, 404) << "a name's slashes are encoded";
 }
 
