@@ -19,6 +19,8 @@ constexpr std::string_view kGitLogin = "is where git keeps what it logs in with"
 constexpr std::string_view kKernel = "is no file of a disk";
 constexpr std::string_view kOwnFolder = ".podctl";
 constexpr std::string_view kStateName = "podctl.state.json";
+constexpr std::string_view kSavedAside =
+    "podctl.errored-";  // of a state on a server: it is out of reach
 
 bool IsAt(std::string_view path, std::string_view folder) {
   return path.starts_with(folder) &&
@@ -61,7 +63,9 @@ bool IsOwnByName(std::string_view real) {
   while (!real.empty()) {
     const auto slash = std::min(real.find('/'), real.size());
     const std::string_view part = real.substr(0, slash);
-    if (part == kOwnFolder || IsOfState(part, kStateName)) return true;
+    if (part == kOwnFolder || IsOfState(part, kStateName) || part.starts_with(kSavedAside)) {
+      return true;
+    }
     real.remove_prefix(std::min(slash + 1, real.size()));
   }
   return false;

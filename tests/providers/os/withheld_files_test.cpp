@@ -56,7 +56,7 @@ TEST_F(WithheldFilesTest, WhatTheKernelShowsOfProcessesAndDevices) {
 TEST_F(WithheldFilesTest, WhatPodctlKeepsForItself) {
   for (const char* name :
        {".podctl/id_ed25519", "x/.podctl/a/b", "podctl.state.json", "podctl.state.json.lock",
-        "podctl.state.json.history/1", ".podctl.state.json.1-2.tmp"}) {
+        "podctl.state.json.history/1", ".podctl.state.json.1-2.tmp", "x/podctl.errored-42"}) {
     EXPECT_TRUE(Withheld(Make(name))) << name;
   }
   for (const char* name : {"podctl.yaml", "podctl.state.jsonl", "src/a", ".podctlrc"}) {
