@@ -8,6 +8,7 @@
 
 #include "providers/base/digest.h"
 #include "providers/base/encoding.h"
+#include "providers/base/gzip.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/gcp/api_error.h"
@@ -21,6 +22,7 @@ constexpr std::string_view kStorageApi = "storage/v1/";
 constexpr std::size_t kLongestName = 1024;
 constexpr std::size_t kMostPages = 10'000;  // of a thousand objects each
 constexpr std::size_t kQuoted = 200;        // of what a server says
+constexpr std::size_t kWorthGzip = 2048;    // bytes
 
 http::RetryPolicy Once() {
   http::RetryPolicy policy;
@@ -290,7 +292,11 @@ Result<std::optional<StorageContent>> StorageClient::Get(const std::string& buck
   if (generation == nullptr || !IsGeneration(*generation)) {
     return OddStorage("does not name the object's generation");
   }
-  if (SumOf(*response) != SumText(response->body)) {
+  // The checksum is of the stored bytes; what was gzip is text by now, and has been checked by the
+  // checksum that gzip has.
+  const std::string* stored_as = response->Header("x-goog-stored-content-encoding");
+  const bool was_gzip = stored_as != nullptr && *stored_as == "gzip";
+  if (!was_gzip && SumOf(*response) != SumText(response->body)) {
     return MakeError(
         ErrorCode::kDataLoss,
         fmt::format("gs://{}/{} was damaged on its way: its checksum (CRC32C) does not "
@@ -336,11 +342,14 @@ Result<std::string> StorageClient::Insert(const std::string& bucket, const std::
                                  VisibleControls(name.substr(0, kQuoted)), bytes.size(),
                                  VisibleControls(if_generation)));
   }
-  const std::string sum = SumText(bytes);
+  const bool zips = bytes.size() >= kWorthGzip;
+  const std::string stored = zips ? Gzip(bytes) : bytes;
+  const std::string sum = SumText(stored);
   std::string mark = random_.Uuid();
-  while (bytes.find(mark) != std::string::npos) mark = random_.Uuid();
-  const std::string metadata = ToJson(
-      Value::Map{{"name", name}, {"contentType", "application/octet-stream"}, {"crc32c", sum}});
+  while (stored.find(mark) != std::string::npos) mark = random_.Uuid();
+  Value::Map about{{"name", name}, {"contentType", "application/json"}, {"crc32c", sum}};
+  if (zips) about["contentEncoding"] = "gzip";
+  const std::string metadata = ToJson(about);
   Call call = ObjectCall("POST", bucket, "");
   call.path = "upload/" + call.path;
   call.query.emplace_back("uploadType", "multipart");
@@ -350,9 +359,9 @@ Result<std::string> StorageClient::Insert(const std::string& bucket, const std::
   call.content_type = "multipart/related; boundary=" + mark;
   call.content = fmt::format(
       "--{0}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{1}\r\n"
-      "--{0}\r\nContent-Type: application/octet-stream\r\n\r\n",
+      "--{0}\r\nContent-Type: application/json\r\n\r\n",
       mark, metadata);
-  call.content->append(bytes).append("\r\n--" + mark + "--\r\n");
+  call.content->append(stored).append("\r\n--" + mark + "--\r\n");
   call.idempotency = http::Idempotency::kNonIdempotent;
   Result<http::Response> response = Write(call, bucket, std::move(stop));
   if (!response) return response.error();

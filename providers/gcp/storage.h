@@ -75,7 +75,9 @@ class StorageClient {
   // `stop` in the middle; all other codes: it was not. kUnavailable: too hasty (one write a second
   // to an object), or not reached.
 
-  // `if_generation`: the one that is replaced; "0": there must be none. Returns the new one.
+  // `if_generation`: the one that is replaced; "0": there must be none. Returns the new one. What
+  // is worth it is stored with the encoding gzip, so that each client that asks for the object gets
+  // `bytes` (decompressive transcoding, where it does not take gzip).
   Result<std::string> Insert(const std::string& bucket, const std::string& name,
                              const std::string& bytes, const std::string& if_generation,
                              std::stop_token stop);

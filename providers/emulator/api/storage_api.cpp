@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "providers/base/gzip.h"
 #include "providers/base/json.h"
 #include "providers/emulator/api/schema.h"
 #include "providers/emulator/service/storage_rules.h"
@@ -14,6 +15,7 @@
 namespace podctl::emulator {
 namespace {
 
+constexpr std::size_t kMostUnpacked = std::size_t{512} << 20;
 constexpr std::array<std::string_view, 4> kStorageRoots = {"/storage/v1/", "/download/storage/v1/",
                                                            "/upload/storage/v1/",
                                                            "/resumable/upload/storage/v1/"};
@@ -198,7 +200,14 @@ void AimLinks(const HttpRequest& request, Value* value) {
   for (Value& item : value->MutableMap()["items"].MutableList()) AimLinks(request, &item);
 }
 
-void ShowObject(const StoredObject& object, HttpReply* reply) {
+// Google unpacks what is stored as gzip for who does not take that.
+bool IsToUnpack(const HttpRequest& request, std::string_view encoding) {
+  const auto takes = request.headers.find("accept-encoding");
+  return encoding == "gzip" &&
+         (takes == request.headers.end() || takes->second.find("gzip") == std::string::npos);
+}
+
+void ShowObject(const HttpRequest& request, const StoredObject& object, HttpReply* reply) {
   const Value& resource = object.resource;
   const std::string& type = resource["contentType"].AsString();
   const std::string& encoding = resource["contentEncoding"].AsString();
@@ -216,7 +225,12 @@ void ShowObject(const StoredObject& object, HttpReply* reply) {
                     {"ETag", resource["etag"].AsString()},
                     // A page that somebody stored has no part in the emulator's origin.
                     {"Content-Security-Policy", "sandbox; default-src 'none'"}};
-  if (!encoding.empty()) reply->headers.emplace_back("Content-Encoding", encoding);
+  if (!IsToUnpack(request, encoding)) {
+    if (!encoding.empty()) reply->headers.emplace_back("Content-Encoding", encoding);
+    return;
+  }
+  // What is no gzip is handed out as it is.
+  if (auto text = Gunzip(*object.bytes, kMostUnpacked)) reply->body = *std::move(text);
 }
 
 // Where bytes are asked for, the error is a text.
@@ -379,7 +393,7 @@ HttpReply StorageApi::Answer(const HttpRequest& request, const StorageRequest& r
     FoundObject found = service_->storage.Get(read.what);
     const auto* object = std::get_if<StoredObject>(&found);
     if (object != nullptr && Given(request, "alt") == "media") {
-      ShowObject(*object, &reply);
+      ShowObject(request, *object, &reply);
       return reply;
     }
     if (object == nullptr) {

@@ -175,7 +175,7 @@ TEST_F(StorageClientTest, WritesOnceAndSaysWhatItFollows) {
   EXPECT_TRUE(request.once);
   EXPECT_THAT(transport_.Header(0, "Content-Type"), StartsWith("multipart/related; boundary="));
   EXPECT_THAT(request.body,
-              AllOf(HasSubstr("{\"contentType\":\"application/octet-stream\",\"crc32c\":"
+              AllOf(HasSubstr("{\"contentType\":\"application/json\",\"crc32c\":"
                               "\"4waSgw==\",\"name\":\"p/a b\"}\r\n--"),
                     HasSubstr("\r\n\r\n123456789\r\n--"), ::testing::EndsWith("--\r\n")));
 }

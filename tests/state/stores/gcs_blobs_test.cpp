@@ -108,6 +108,10 @@ TEST_F(GcsBlobsTest, WhatWasWrittenIsRead) {
   const std::string large(std::size_t{9} << 20, 'x');
   Make("large", large);
   EXPECT_TRUE(Content("large") == large);
+  const auto listed = blobs_->ListFrom("large", "", {});
+  ASSERT_TRUE(listed && listed->size() == 1U);
+  EXPECT_LT(listed->at(0).bytes, large.size() / 100) << "it is stored as gzip";
+  EXPECT_TRUE(listed->at(0).written) << "by the bucket's own clock";
   EXPECT_EQ(blobs_->Where(), "gs://state-bucket/team/WhatWasWrittenIsRead");
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/base/gzip.h"
 #include "tests/providers/emulator/emulator_fixture.h"
 
 namespace podctl::emulator {
@@ -82,6 +83,17 @@ TEST_F(StorageTest, AnObjectIsReadWithItsNumbersAndSums) {
   EXPECT_EQ(Send("GET", "/state/a/none").status, 404);
   EXPECT_EQ(Send("GET", "/elsewhere/a/b%20c").status, 404);
   EXPECT_EQ(Look("a/b%20c").status, 404) << "a name's slashes are encoded";
+}
+
+// Decompressive transcoding.
+TEST_F(StorageTest, WhatIsStoredAsGzipIsUnpackedForWhoDoesNotTakeIt) {
+  const std::string text(10'000, 'x');
+  const Reply made = PutParts("{name:'z',contentEncoding:'gzip'}", Gzip(text));
+  ASSERT_EQ(made.status, 200) << made.text;
+  EXPECT_EQ(Read("z"), text);
+  EXPECT_EQ(Look("z").body["size"].AsString(), std::to_string(Gzip(text).size()));
+  ASSERT_EQ(PutParts("{name:'y',contentEncoding:'gzip'}", "no gzip").status, 200);
+  EXPECT_EQ(Read("y"), "no gzip");
 }
 
 TEST_F(StorageTest, SumsOfLongAndOfEmptyTexts) {
