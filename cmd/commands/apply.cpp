@@ -379,9 +379,9 @@ void ShowSaveError(Reporter& reporter, const ExecuteResult& result) {
   const Error& error = *result.save_error;
   // Another run was first, or has taken the lock over: for a pipeline that is a locked state.
   const bool overtaken = error.code == ErrorCode::kFailedPrecondition;
-  reporter.ShowError("the state could not be saved",
-                     MakeError(overtaken ? ErrorCode::kLocked : error.code, error.message,
-                               SaveHint(result)));
+  reporter.ShowError(
+      "the state could not be saved",
+      MakeError(overtaken ? ErrorCode::kLocked : error.code, error.message, SaveHint(result)));
 }
 
 void ShowWarnings(Reporter& reporter, const ExecuteResult& result) {
