@@ -308,6 +308,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
     return EndOfNothing(reporter, end, listener.code(), destroy);
   }
   ShowResult(reporter, wiring.files(), end.result, destroy);
+  const int failed = end.result.save_error ? reporter.FailedExitCode() : 1;
   if (wiring.interrupt().leave().stop_requested()) Leave(*run, wiring.streams());
   if (!run->plan.targets.empty()) {
     reporter.ShowWarning(
@@ -324,7 +325,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   const bool all_started =
       destroy || StartDueJobs(due, *run, end.result, UserName() + "@" + HostName(), starting);
   if (reporter.interrupted()) return kInterruptedExitCode;
-  if (!end.result.ok() || !all_started) return 1;
+  if (!end.result.ok() || !all_started) return failed;
   return options.detailed_exitcode ? 2 : 0;
 }
 

@@ -183,6 +183,7 @@ Result<void> JournalStore::Append(State& state, const std::vector<RecordChange>&
 Result<void> JournalStore::PutChanges(State& state, std::vector<RecordChange> changes,
                                       Generation* at, Put how) {
   if (known_->snapshot.read_only) return *known_->snapshot.read_only;
+  if (Result<void> own = CheckIsOfThisPlace(); !own) return own;
   const std::uint64_t last = known_->state ? known_->state->serial : 0;
   JournalEntry entry = NextEntry();
   entry.lineage = state.lineage.empty() ? random_.Uuid() : state.lineage;
@@ -201,6 +202,43 @@ Result<void> JournalStore::PutChanges(State& state, std::vector<RecordChange> ch
   // One try: the save is done, and the next one may be waited for.
   if (IsDue()) CompactFor(std::chrono::milliseconds(0));
   return {};
+}
+
+// Before the first entry of a run: a snapshot that was copied here from elsewhere tells of another
+// state, and what it leads to must not be carried out. The entry that it ends with is the newest
+// one of its journal, and so is never deleted; where there are entries and not this one, they are
+// of another. (Where there are none at all, somebody has cleaned up.)
+Result<void> JournalStore::CheckIsOfThisPlace() {
+  const EntryId& last = known_->last;
+  if (!fence_.empty() || last.number == 0 || last.number + 1 != known_->snapshot.journal_from) {
+    return {};
+  }
+  std::uint64_t bytes = 0;
+  Result<std::optional<JournalEntry>> entry = reader_.Entry(last.number, &bytes);
+  if (!entry) return entry.error();
+  if (*entry && (*entry)->id == last) return {};
+  bool has_others = entry->has_value();
+  if (!has_others) {
+    Result<std::vector<BlobEntry>> list =
+        AskUntilAnswered(Pauses(), {}, [&] { return blobs_.ListFrom("journal/", "", {}); });
+    if (!list) return list.error();
+    has_others = std::any_of(list->begin(), list->end(), [](const BlobEntry& listed) {
+      return EntryNumber(listed.name).has_value();
+    });
+  }
+  if (!has_others) return {};
+  Result<std::optional<Blob>> snapshot =
+      AskUntilAnswered(Pauses(), {}, [&] { return blobs_.Get(kSnapshotName, {}); });
+  if (!snapshot) return snapshot.error();
+  // Another one by now, after a long sleep: its own entry tells this run that it was overtaken.
+  if (!*snapshot || (*snapshot)->version != known_->snapshot_version) return {};
+  return MakeError(
+      ErrorCode::kDataLoss,
+      fmt::format("{} in {} follows entry {} of another journal: it is the snapshot of another "
+                  "state, which somebody has copied here",
+                  kSnapshotName, Where(), last.number),
+      "Bring its own version back (`gcloud storage ls -a` lists them), or go back to an earlier "
+      "generation: `podctl state restore`.");
 }
 
 // The entry after the last one, without what it says; a fence if this run has none that lasts.
@@ -305,6 +343,7 @@ Result<Snapshot> JournalStore::Fence() {
     Result<Snapshot> loaded = Load();
     if (!loaded || !loaded->state || !fence_.empty()) return loaded;
     if (known_->snapshot.read_only) return *known_->snapshot.read_only;
+    if (Result<void> own = CheckIsOfThisPlace(); !own) return own.error();
     JournalEntry entry = NextEntry();
     entry.lineage = loaded->state->lineage;
     entry.serial = loaded->state->serial;

@@ -121,6 +121,7 @@ class JournalStore final : public StateStore {
   Result<void> Settle(State* state, Generation* at, Put how);
   Result<void> PutState(State& state, Generation* at, Put how);
   Result<void> PutChanges(State& state, std::vector<RecordChange> changes, Generation* at, Put how);
+  Result<void> CheckIsOfThisPlace();
   JournalEntry NextEntry() const;
   Result<void> Write(JournalEntry entry);
   Result<void> Send();

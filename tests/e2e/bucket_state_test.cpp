@@ -169,6 +169,30 @@ TEST_F(BucketStateTest, AStoppedRunThatWasOvertakenLosesNothingAndDestroysNothin
   EXPECT_EQ(old.code, 1) << old << ToJson(Value::List(Objects().begin(), Objects().end()));
 }
 
+// By a slip with `gcloud storage cp`. What it tells would be destroyed.
+TEST_F(BucketStateTest, ASnapshotOfAnotherEnvironmentIsNotCarriedOut) {
+  Begin("0.1s");
+  box_.Apply();
+  WriteSpec("  other: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n");
+  const RunResult prod = box_.Run({"apply", "--auto-approve", "--var", "env=prod"});
+  ASSERT_EQ(prod.code, 0) << prod;
+  box_.Http("POST", "/emulator/clock", R"({"advance": "2s"})");  // one write a second to an object
+  const RunResult copied = box_.RunProgram(
+      {"sh", "-c",
+       "curl -sf " + box_.url() + kObjects +
+           "/dev%2Fstate.json?alt=media >copy && curl -sf -X POST "
+           "--data-binary @copy -H 'Content-Type: application/json' '" +
+           box_.url() +
+           "/upload/storage/v1/b/my-project-podctl/o?uploadType=media&name=prod/state.json'"});
+  ASSERT_EQ(copied.code, 0) << copied;
+  WriteSpec("  {}\n");
+  box_.WriteFile("podctl.yaml", Replace(box_.ReadFile("podctl.yaml"), "pods:\n  {}", "pods: {}"));
+  const RunResult run = box_.Run({"apply", "--auto-approve", "--var", "env=prod"});
+  EXPECT_EQ(run.code, 1) << run;
+  EXPECT_THAT(run.err, HasSubstr("it is the snapshot of another state")) << run;
+  EXPECT_EQ(box_.Calls("nodes.delete"), 0);
+}
+
 TEST_F(BucketStateTest, LostAnswersDoNoHarm) {
   Begin("0.1s");
   box_.OrderFault(R"({"call": "storage.objects.insert", "drop": "after", "times": 3})");
