@@ -248,11 +248,11 @@ TEST(StateView, TheDocumentHasTheServicesWordsAsTheyAre) {
 }
 
 TEST(StateView, HistoryListsThePresentGenerationFirst) {
-  const HistoryEntry present{42, "", 5120, {{"pod", 3}, {"bootstrap", 2}}, "l", "", ""};
+  const HistoryEntry present{42, "", 5120, {{"pod", 3}, {"bootstrap", 2}}, "l", "", "", {}};
   std::vector<HistoryEntry> kept = {
-      {41, "2026-11-20T14:30:00Z", 4096, {{"pod", 2}}, "l", "a: PREEMPTED, being deleted", ""},
-      {40, "2026-11-19T09:00:00Z", 0, {}, "", "", "podctl.state.json.history/x.json is empty"},
-      {7, "2026-11-18T09:00:00Z", 1'000'000, {{"pod", 150}, {"bootstrap", 300}}, "m", "", ""}};
+      {41, "2026-11-20T14:30:00Z", 4096, {{"pod", 2}}, "l", "a: PREEMPTED, being deleted", "", {}},
+      {40, "2026-11-19T09:00:00Z", 0, {}, "", "", "podctl.state.json.history/x.json is empty", {}},
+      {7, "2026-11-18T09:00:00Z", 1'000'000, {{"pod", 150}, {"bootstrap", 300}}, "m", "", "", {}}};
   ExpectGolden("cmd/state/history.txt", HistoryTable(present, kept));
   ExpectGolden("cmd/state/history.json",
                ToJson(HistoryDocument(present, kept), JsonStyle::kIndented) + "\n");
