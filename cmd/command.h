@@ -138,6 +138,7 @@ extern const Command kDestroy;
 extern const Command kWatch;
 extern const Command kShow;
 extern const Command kStatus;
+extern const Command kOutput;
 extern const Command kExec;
 extern const Command kSsh;
 extern const Command kCp;

@@ -14,6 +14,7 @@
 #include "cmd/command_table.h"
 #include "plans/fleet/cp/copy.h"
 #include "plans/fleet/pod_target.h"
+#include "plans/kinds/output/record.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 #include "providers/gcp/available_types.h"
@@ -186,11 +187,13 @@ class Completer {
   void ValuesOf(const Flag& flag) {
     switch (flag.names) {
       case Flag::Names::kPod:
-        return AddAll(Pods());
+        return AddAll(NamesOf(kPodKind));
       case Flag::Names::kJob:
         return AddAll(world().Jobs());
       case Flag::Names::kAddress:
         return AddAll(world().Addresses());
+      case Flag::Names::kOutput:
+        return AddAll(NamesOf(kOutputKind));
       case Flag::Names::kPlannedAddress:
         return AddAll(world().PlannedAddresses());
       case Flag::Names::kSerial:
@@ -218,13 +221,14 @@ class Completer {
     completions_.files = completions_.words.empty() && TakesFile(flag);
   }
 
-  std::vector<std::string> Pods() {
-    std::vector<std::string> pods;
+  // Of a kind, as the state has them.
+  std::vector<std::string> NamesOf(std::string_view kind) {
+    std::vector<std::string> names;
     for (const std::string& text : world().Addresses()) {
       const auto address = ParseAddress(text);
-      if (address && address->kind == kPodKind) pods.push_back(address->name);
+      if (address && address->kind == kind) names.push_back(address->name);
     }
-    return pods;
+    return names;
   }
 
   // The last of a list: "0,2" -> "0,2", "0,20", …
@@ -251,7 +255,7 @@ class Completer {
   void Paths() {
     const auto remote = ReadRemotePath(word_);
     if (!remote) {
-      for (const std::string& pod : Pods()) Add(pod + ":");
+      for (const std::string& pod : NamesOf(kPodKind)) Add(pod + ":");
     }
     if (!remote && word_.starts_with('~')) {
       completions_.files = true;  // whose home that is only the shell knows

@@ -31,6 +31,7 @@ struct Flag {
     kPod,
     kJob,
     kAddress,
+    kOutput,
     kPlannedAddress,
     kSerial,
     kWorker,

@@ -11,6 +11,7 @@
 #include "cmd/views/apply_view.h"
 #include "cmd/views/json_events.h"
 #include "cmd/views/markdown.h"
+#include "cmd/views/output_view.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/snippet.h"
 #include "cmd/views/watch_view.h"
@@ -69,6 +70,10 @@ class TextReporter : public Reporter {
   std::unique_ptr<EventSink> Progress() override { return MakeProgressView(streams(), clock_); }
   void ShowSummary(const ExecuteResult& result, bool destroy) override {
     ShowApplied(streams(), result, destroy);
+  }
+  void ShowOutputs(const State& state) override {
+    const std::string text = OutputsText(state);
+    if (!text.empty()) streams().out << "\nOutputs:\n\n" << text << std::flush;
   }
   std::unique_ptr<WatchAccount> Watch() override {
     return std::make_unique<WatchView>(streams(), clock_);
@@ -159,6 +164,7 @@ class JsonReporter final : public Reporter {
   void ShowSummary(const ExecuteResult& result, bool destroy) override {
     events_.ShowSummary(result, destroy ? "destroy" : "apply");
   }
+  void ShowOutputs(const State& state) override { events_.ShowOutputs(OutputsDocument(state)); }
   std::unique_ptr<WatchAccount> Watch() override {
     return std::make_unique<JsonEvents>(streams(), clock_);
   }
@@ -226,9 +232,9 @@ bool Reporter::Document(const std::function<Value()>& document,
   return streams_.json;
 }
 
-bool Reporter::Event(const std::function<Value()>& event) {
+bool Reporter::Event(const std::function<Value()>& event, JsonStyle style) {
   if (!streams_.json) return false;
-  streams_.out << ToJson(event()) << '\n' << std::flush;
+  streams_.out << ToJson(event(), style) << '\n' << std::flush;
   return true;
 }
 

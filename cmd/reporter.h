@@ -75,7 +75,7 @@ class Reporter {
                 const std::function<void(Streams& streams)>& text,
                 JsonStyle style = JsonStyle::kIndented);
   // False where a person reads, who is to be told in words.
-  bool Event(const std::function<Value()>& event);
+  bool Event(const std::function<Value()>& event, JsonStyle style = JsonStyle::kCompact);
 
   // --- Of a run.
   virtual void Begin() {}
@@ -88,6 +88,8 @@ class Reporter {
   virtual void TellSaved(const std::string& path, const std::vector<std::string>& again) = 0;
   virtual std::unique_ptr<EventSink> Progress() = 0;
   virtual void ShowSummary(const ExecuteResult& result, bool destroy) = 0;
+  // Those that the state has after an apply; nothing where there are none.
+  virtual void ShowOutputs(const State& state) = 0;
   virtual std::unique_ptr<WatchAccount> Watch() = 0;
   // What can be written as a whole only is written. Once, at the end of a plan.
   virtual void End() {}

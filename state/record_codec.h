@@ -32,6 +32,9 @@ class RecordShow {
   // The key of a spec under which it is declared, and of a document under which it is listed; "":
   // with something else.
   virtual std::string_view section() const { return {}; }
+  // A value and no thing: nothing of the world stands for it, and it is shown, counted and told of
+  // apart, as terraform has its outputs.
+  virtual bool is_value() const { return false; }
   // What it risks to forget one of which something is under way, and who it is of.
   virtual std::string_view forget_risk() const { return {}; }
   // A path and a value a line, in any order; without what any record has.

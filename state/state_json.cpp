@@ -188,14 +188,22 @@ Error TooNew(const std::string& origin, const Value& document) {
 
 // ---- Writing.
 
+int VersionFor(const State& state) {
+  int version = kFormatOfObjects;
+  for (const auto& [address, record] : state.records) {
+    version = std::max(version, record.codec().since_version());
+  }
+  return version;
+}
+
 StateHeader HeaderOf(const State& state) {
-  return {kStateFormatVersion, PODCTL_VERSION, state.lineage, state.serial, state.digest_key};
+  return {VersionFor(state), PODCTL_VERSION, state.lineage, state.serial, state.digest_key};
 }
 
 // Members in the order a person wants to read them, not in the order of the alphabet.
-std::string FirstLines() {
+std::string FirstLines(const StateHeader& header) {
   return fmt::format("{{\n  \"format_version\": {},\n  \"podctl_version\": \"{}\",\n",
-                     kStateFormatVersion, PODCTL_VERSION);
+                     header.format_version, header.podctl_version);
 }
 
 }  // namespace
@@ -239,10 +247,10 @@ StateText::StateText(const State& state) : state_(state), resources_(CanonicalRe
 
 bool StateText::SaidBy(std::string_view stored, RecordKinds kinds) const {
   const std::string_view begin = stored.substr(0, kMostHeaderBytes);
-  if (begin.starts_with(FirstLines())) {
+  const StateHeader header = HeaderOf(state_);
+  if (begin.starts_with(FirstLines(header))) {
     // The checksum of an accepted text stands for its content.
-    return begin.find(fmt::format("\n  \"checksum\": \"{}\",\n",
-                                  ChecksumOf(HeaderOf(state_), resources_))) !=
+    return begin.find(fmt::format("\n  \"checksum\": \"{}\",\n", ChecksumOf(header, resources_))) !=
            std::string_view::npos;
   }
   // Written by another podctl, or laid out anew: its checksum covers other words.
@@ -252,7 +260,7 @@ bool StateText::SaidBy(std::string_view stored, RecordKinds kinds) const {
 
 std::string StateText::Text() const {
   const StateHeader header = HeaderOf(state_);
-  std::string text = FirstLines();
+  std::string text = FirstLines(header);
   text += "  \"lineage\": ";
   AppendJsonText(header.lineage, &text);
   text += fmt::format(",\n  \"serial\": {},\n  \"checksum\": \"{}\",\n  \"digest_key\": ",

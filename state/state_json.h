@@ -13,10 +13,12 @@
 
 namespace podctl {
 
-inline constexpr int kStateFormatVersion = 5;  // which is written, and the newest that is read
+inline constexpr int kStateFormatVersion = 6;  // the newest that is read
 inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 
-// Indented JSON with a final newline; begins with what a human looks for and holds a checksum.
+// Indented JSON with a final newline; begins with what a human looks for and holds a checksum. In
+// the oldest version that has objects and every kind of record that there is: an older podctl that
+// does not know one of them refuses the state, and says which podctl it needs.
 std::string StateToJson(const State& state);
 
 // Why a state with this record could not be read again, in words that name the place within it;
@@ -43,10 +45,10 @@ class StateText {
   std::string resources_;  // canonical
 };
 
-// Reads every older version too: the next save writes this one. A record that is of none of `kinds`
-// is damage. `readable` as for ParseJson.
-// kDataLoss for an empty, cut or otherwise damaged text (never "no state"); kUnimplemented for a
-// newer format version, naming it. The message names `origin` (a path or URL).
+// Reads every older version too: the next save writes a newer one. A record that is of none of
+// `kinds` is damage. `readable` as for ParseJson. kDataLoss for an empty, cut or otherwise damaged
+// text (never "no state"); kUnimplemented for a newer format version, naming it. The message names
+// `origin` (a path or URL).
 Result<State> StateFromJson(std::string_view text, const std::string& origin, RecordKinds kinds,
                             std::size_t readable = 0);
 

@@ -190,8 +190,9 @@ std::vector<std::string> JobsThatEnd(const StartedOnPods& started, const PlanRun
                    [&](const std::string& pod) { return started.On(pod).Load(); });
 }
 
-// Shows why nothing was carried out; the exit code.
-int EndOfNothing(Reporter& reporter, const ApplyEnd& end, int declined, bool destroy) {
+// Shows why nothing was carried out; the exit code. `state`: as it is.
+int EndOfNothing(Reporter& reporter, const ApplyEnd& end, const State& state, int declined,
+                 bool destroy) {
   if (end.how == ApplyEnd::How::kDeclined) return declined;
   if (end.how == ApplyEnd::How::kNoAccess) {
     ShowNoAccess(reporter, *end.no_access);
@@ -206,6 +207,7 @@ int EndOfNothing(Reporter& reporter, const ApplyEnd& end, int declined, bool des
   counted.added = end.result.added;
   counted.destroyed = end.result.destroyed;
   reporter.ShowSummary(counted, destroy);
+  if (!destroy) reporter.ShowOutputs(state);
   return 0;
 }
 
@@ -305,10 +307,11 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   const ApplyEnd end = Apply(wiring.apply_doors(), execute, listener, &*run);
   listener.Settle();
   if (end.how != ApplyEnd::How::kDone) {
-    return EndOfNothing(reporter, end, listener.code(), destroy);
+    return EndOfNothing(reporter, end, run->settled, listener.code(), destroy);
   }
   ShowResult(reporter, wiring.files(), end.result, destroy);
   const int failed = end.result.save_error ? reporter.FailedExitCode() : 1;
+  if (!destroy && end.result.ok()) reporter.ShowOutputs(run->settled);
   if (wiring.interrupt().leave().stop_requested()) Leave(*run, wiring.streams());
   if (!run->plan.targets.empty()) {
     reporter.ShowWarning(

@@ -12,6 +12,7 @@
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
+#include "plans/kinds/output/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/session/status.h"
 
@@ -104,7 +105,9 @@ int RunStateList(Wiring& wiring, const StateListOptions& options) {
     if (addresses.empty()) return reporter.ShowFailure(NotInState(*state, filter));
     wanted.insert(addresses.begin(), addresses.end());
   }
+  // As in terraform, outputs are listed by a command of their own.
   std::vector<Address> found = AddressesOf(*state);
+  std::erase_if(found, [](const Address& address) { return address.kind == kOutputKind; });
   if (!options.addresses.empty()) found.assign(wanted.begin(), wanted.end());
   const std::vector<std::string> addresses = TextsOf(found);
   const auto document = [&] {

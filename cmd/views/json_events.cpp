@@ -5,6 +5,7 @@
 #include "cmd/command_line.h"
 #include "cmd/commands/validate.h"
 #include "cmd/views/apply_view.h"
+#include "cmd/views/output_view.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
 #include "plans/engine/kind.h"
@@ -140,6 +141,7 @@ void JsonEvents::ShowPlan(const Plan& plan, const State& state, bool failed) {
   for (const Drift& drift : plan.drift) ShowDrift(drift);
   for (const Change& planned : plan.changes) {
     const bool nothing = IsKeep(planned) && planned.previous_address.empty();
+    if (IsValue(planned)) continue;
     if (!nothing && !IsPartOfReplacement(planned, plan)) ShowPlanned(planned, state);
   }
   if (failed && plan.Empty()) return;
@@ -148,6 +150,13 @@ void JsonEvents::ShowPlan(const Plan& plan, const State& state, bool failed) {
         "change_summary",
         Value::Map{{"changes",
                     CountsOf(counts.add, counts.change, counts.destroy, counts.steps, "plan")}});
+  ShowOutputs(OutputActions(plan));
+}
+
+void JsonEvents::ShowOutputs(const Value& outputs) {
+  if (outputs.AsMap().empty()) return;
+  Write("info", fmt::format("Outputs: {}", outputs.AsMap().size()), "outputs",
+        Value::Map{{"outputs", outputs}});
 }
 
 void JsonEvents::ShowSummary(const ExecuteResult& result, const std::string& operation) {

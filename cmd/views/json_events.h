@@ -24,6 +24,8 @@ class JsonEvents final : public WatchAccount {
   // `failed`: something speaks against the plan; then an empty one is not told as no changes.
   void ShowPlan(const Plan& plan, const State& state, bool failed);
   void ShowSummary(const ExecuteResult& result, const std::string& operation);
+  // By name; what is sensitive without its value. Nothing where there are none.
+  void ShowOutputs(const Value& outputs);
   void Log(const std::string& message, const std::string& level = "info");
   void Say(const std::string& text) override { Log(text); }
   void ShowSummary(const ExecuteResult& result) override { ShowSummary(result, "apply"); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cmd/views/output_view.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
 #include "cmd/views/text_diff.h"
@@ -204,7 +205,7 @@ std::string Table(const Plan& plan) {
   std::size_t rows = 0;
   std::size_t left = 0;
   for (const Change& change : plan.changes) {
-    if (IsKeep(change) && change.previous_address.empty()) continue;
+    if (IsValue(change) || (IsKeep(change) && change.previous_address.empty())) continue;
     if (++rows > kMostRows || text.size() > kMostTableBytes) {
       ++left;
       continue;
@@ -234,6 +235,7 @@ std::string Losses(const Plan& plan) {
   std::size_t replaced = 0;
   for (const Change& change : plan.changes) {
     const bool replaces = IsReplace(change);
+    if (IsValue(change)) continue;
     if (!replaces && change.verb != Verb::kDelete) continue;
     if (IsPartOfReplacement(change, plan)) continue;
     replaced += replaces ? 1 : 0;
@@ -304,6 +306,10 @@ std::string Headline(const Plan* plan, bool failed) {
     return fmt::format("{} {} changed outside, to be taken into the state\n", title,
                        Plural(plan->drift.size(), "object"));
   }
+  if (!ChangesThings(*plan)) {
+    return fmt::format("{} {} to change, and nothing else\n", title,
+                       Plural(OutputLines(*plan).size(), "output"));
+  }
   const PlanCounts counts = plan->Counts();
   return fmt::format("{} {} to add, {} to change, {} to destroy\n", title, counts.add,
                      counts.change, counts.destroy);
@@ -319,13 +325,20 @@ std::string DriftItems(const Plan& plan) {
   return ItemsUnder("Changed outside of podctl", items);
 }
 
+std::string OutputItems(const Plan& plan) {
+  std::vector<std::string> items;
+  for (const AttributeChange& line : OutputLines(plan)) items.push_back(Described(line));
+  return ItemsUnder("Changes to outputs", items);
+}
+
 // What will be done: how much, what is lost by it, each change with its reason.
 std::string Actions(const Plan& plan) {
   std::string text;
   const auto summary = SplitLines(PlanSummary(plan));
   for (std::size_t i = 1; i < summary.size(); ++i) text += "\n" + summary[i] + "\n";
   if (plan.mode == PlanMode::kRefreshOnly) return text;
-  return text + Losses(plan) + "\n" + Table(plan);
+  if (ChangesThings(plan)) text += Losses(plan) + "\n" + Table(plan);
+  return text + OutputItems(plan);
 }
 
 }  // namespace

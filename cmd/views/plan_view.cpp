@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cmd/views/live_block.h"
+#include "cmd/views/output_view.h"
 #include "cmd/views/paint.h"
 #include "cmd/views/text_diff.h"
 #include "plans/engine/kind.h"
@@ -87,6 +88,7 @@ class PlanView {
     if (plan_.mode == PlanMode::kRefreshOnly) ShowRefreshOnly();
     if (HasActions()) ShowLegend();
     for (const Change& change : plan_.changes) {
+      if (IsValue(change)) continue;
       if (!IsKeep(change)) {
         ShowChange(change);
       } else if (!change.previous_address.empty()) {
@@ -94,13 +96,29 @@ class PlanView {
       }
     }
     if (plan_.mode == PlanMode::kRefreshOnly) return std::move(text_);
-    text_ += PlanSummary(plan_);
+    const bool only_outputs = !ChangesThings(plan_);
+    if (!only_outputs) text_ += PlanSummary(plan_);
+    ShowOutputs(only_outputs);
     return std::move(text_);
   }
 
  private:
   bool HasActions() const {
-    return !std::all_of(plan_.changes.begin(), plan_.changes.end(), IsKeep);
+    return std::any_of(plan_.changes.begin(), plan_.changes.end(),
+                       [](const Change& change) { return !IsKeep(change) && !IsValue(change); });
+  }
+
+  // In terraform's words.
+  void ShowOutputs(bool only_they_change) {
+    const std::vector<AttributeChange> outputs = OutputLines(plan_);
+    if (outputs.empty()) return;
+    text_ += only_they_change ? "Changes to Outputs:\n" : "\nChanges to Outputs:\n";
+    indent_ = kOutputIndent;
+    ShowAttributes(outputs);
+    if (!only_they_change || options_.failed || plan_.mode != PlanMode::kNormal) return;
+    text_ +=
+        "\nYou can apply this plan to save these new output values to the state, without changing "
+        "anything\nelse.\n";
   }
 
   void ShowRefreshOnly() {
@@ -156,9 +174,10 @@ class PlanView {
     for (Verb verb : {Verb::kCreate, Verb::kUpdate, Verb::kDelete, Verb::kDeleteThenCreate,
                       Verb::kCreateThenDelete, Verb::kRun}) {
       const Symbol symbol = SymbolOf(verb);
-      const bool used = std::any_of(
-          plan_.changes.begin(), plan_.changes.end(),
-          [&](const Change& change) { return SymbolOf(change.verb).text == symbol.text; });
+      const bool used =
+          std::any_of(plan_.changes.begin(), plan_.changes.end(), [&](const Change& change) {
+            return !IsValue(change) && SymbolOf(change.verb).text == symbol.text;
+          });
       if (!used) continue;
       text_ += fmt::format("{}{} {}\n", std::string(5 - symbol.text.size(), ' '),
                            paint_(symbol.ink, symbol.text), symbol.meaning);
@@ -243,8 +262,8 @@ class PlanView {
   }
 
   void ShowAttribute(const AttributeChange& attribute, std::size_t width) {
-    constexpr std::size_t kIndent = 8;  // the mark and the blanks around it
     constexpr std::size_t kWidest = 100;
+    const std::size_t indent = indent_ + 2;  // with the mark and the blank behind it
     MarkAttribute(attribute);
     text_ += fmt::format(" {:<{}} = ", VisibleControls(attribute.path), width);
     const auto hunks = HunksOf(attribute);
@@ -254,10 +273,10 @@ class PlanView {
       const std::string before = attribute.before ? Shown(attribute, attribute.before) : "";
       const std::string after = ShownAfter(attribute);
       const std::size_t columns =
-          kIndent + width + 3 + ScreenColumns(before) + 4 + ScreenColumns(after);
+          indent + width + 3 + ScreenColumns(before) + 4 + ScreenColumns(after);
       const bool fits = columns <= kWidest || after == "null";
       if (attribute.before) {
-        text_ += before + (fits ? " " : "\n" + std::string(kIndent + width, ' ')) + "-> ";
+        text_ += before + (fits ? " " : "\n" + std::string(indent + width, ' ')) + "-> ";
       }
       text_ += after;
     }
@@ -279,7 +298,7 @@ class PlanView {
   }
 
   void ShowHunks(const std::vector<std::string>& lines) {
-    const std::string indent(10, ' ');
+    const std::string indent(indent_ + 4, ' ');
     for (const std::string& line : lines) {
       const char mark = line.front();
       const std::string shown = VisibleControls(line);
@@ -308,15 +327,18 @@ class PlanView {
   }
 
   void MarkAttribute(const AttributeChange& attribute) {
-    constexpr std::size_t kIndent = 6;
     const bool after = attribute.after || !attribute.known;
-    if (attribute.before && after) return Mark(kIndent, "~", Ink::kYellow);
-    return after ? Mark(kIndent, "+", Ink::kGreen) : Mark(kIndent, "-", Ink::kRed);
+    if (attribute.before && after) return Mark(indent_, "~", Ink::kYellow);
+    return after ? Mark(indent_, "+", Ink::kGreen) : Mark(indent_, "-", Ink::kRed);
   }
+
+  static constexpr std::size_t kAttributeIndent = 6;
+  static constexpr std::size_t kOutputIndent = 2;
 
   const Plan& plan_;
   const PlanViewOptions& options_;
   Paint paint_;
+  std::size_t indent_ = kAttributeIndent;  // of the marks of attributes
   std::string text_;
 };
 

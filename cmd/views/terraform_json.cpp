@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cmd/views/documents.h"
+#include "cmd/views/output_view.h"
 #include "plans/engine/kind.h"
 #include "plans/engine/overlay.h"
 #include "plans/kinds/pod/record.h"
@@ -126,6 +127,13 @@ Value RootModule(Value::List resources) {
   return Value::Map{{"root_module", std::move(module)}};
 }
 
+// The values of a state or of a plan.
+Value ValuesOf(Value::List resources, Value outputs) {
+  Value values = RootModule(std::move(resources));
+  if (!outputs.AsMap().empty()) values.Set("outputs", std::move(outputs));
+  return values;
+}
+
 void FindReferencesIn(const Value& value, std::set<std::string>* references) {
   if (value.is_string()) {
     for (const Reference& reference : FindReferences(value.AsString())) {
@@ -167,7 +175,7 @@ Value ConfiguredResource(const Configured& thing) {
 Value Configuration(const SavedPlan& saved) {
   Value::List resources;
   for (const Change& change : saved.plan.changes) {
-    if (IsDelete(change)) continue;
+    if (IsDelete(change) || IsValue(change)) continue;
     for (const Configured& thing : change.payload.kind()->ConfiguredOf(change)) {
       resources.push_back(ConfiguredResource(thing));
     }
@@ -184,6 +192,8 @@ Value Configuration(const SavedPlan& saved) {
     variables.MutableMap()[name].Set("sensitive", true);
   }
   if (!variables.AsMap().empty()) module.Set("variables", std::move(variables));
+  Value outputs = ConfiguredOutputs(saved.plan);
+  if (!outputs.AsMap().empty()) module.Set("outputs", std::move(outputs));
   configuration.Set("root_module", std::move(module));
   return configuration;
 }
@@ -240,7 +250,7 @@ Value TerraformState(const State& state) {
   }
   return Value::Map{{"format_version", "1.0"},
                     {"terraform_version", kTerraformVersion},
-                    {"values", RootModule(std::move(resources))}};
+                    {"values", ValuesOf(std::move(resources), OutputsDocument(state))}};
 }
 
 Value TerraformPlan(const SavedPlan& saved) {
@@ -248,7 +258,7 @@ Value TerraformPlan(const SavedPlan& saved) {
   Value::List changes;
   Value::List planned;
   for (const Change& change : saved.plan.changes) {
-    if (IsPartOfReplacement(change, saved.plan)) continue;
+    if (IsPartOfReplacement(change, saved.plan) || IsValue(change)) continue;
     changes.push_back(ResourceChange(change, state));
     ShownObject after = change.payload.kind()->SidesOf(change, state).after;
     if (!after.values.is_null()) planned.push_back(StateResource(change.address, after));
@@ -260,18 +270,21 @@ Value TerraformPlan(const SavedPlan& saved) {
   Value::List drift;
   for (const Drift& one : saved.plan.drift) drift.push_back(ResourceDrift(one, state));
 
-  Value document = Value::Map{{"format_version", "1.2"},
-                              {"terraform_version", kTerraformVersion},
-                              {"podctl_version", saved.podctl_version},
-                              {"planned_values", RootModule(std::move(planned))},
-                              {"resource_changes", std::move(changes)},
-                              {"configuration", Configuration(saved)},
-                              {"relevant_attributes", Value::EmptyList()},
-                              {"checks", Value::EmptyList()},
-                              {"timestamp", saved.created_at},
-                              {"applyable", IsApplyable(saved.plan)},
-                              {"complete", saved.plan.targets.empty()},
-                              {"errored", false}};
+  Value document = Value::Map{
+      {"format_version", "1.2"},
+      {"terraform_version", kTerraformVersion},
+      {"podctl_version", saved.podctl_version},
+      {"planned_values", ValuesOf(std::move(planned), PlannedOutputs(saved.plan, state))},
+      {"resource_changes", std::move(changes)},
+      {"configuration", Configuration(saved)},
+      {"relevant_attributes", Value::EmptyList()},
+      {"checks", Value::EmptyList()},
+      {"timestamp", saved.created_at},
+      {"applyable", IsApplyable(saved.plan)},
+      {"complete", saved.plan.targets.empty()},
+      {"errored", false}};
+  Value output_changes = OutputChanges(saved.plan, state);
+  if (!output_changes.AsMap().empty()) document.Set("output_changes", std::move(output_changes));
   Value variables = VariablesJson(saved);
   if (!variables.AsMap().empty()) document.Set("variables", std::move(variables));
   if (!drift.empty()) document.Set("resource_drift", std::move(drift));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plans/engine/kind.h"
+
 namespace podctl {
 
 bool IsKeep(const Change& change) {
@@ -41,7 +43,9 @@ void PlanCounts::Add(Verb verb) {
 
 PlanCounts Plan::Counts() const {
   PlanCounts counts;
-  for (const Change& change : changes) counts.Add(change.verb);
+  for (const Change& change : changes) {
+    if (!IsValue(change)) counts.Add(change.verb);
+  }
   return counts;
 }
 

@@ -77,7 +77,8 @@ struct Drift {
   std::vector<AttributeChange> attributes;  // for kChanged
 };
 
-// As terraform counts them: a replacement is one added and one destroyed.
+// As terraform counts them: a replacement is one added and one destroyed, and values (IsValue,
+// kind.h) are not counted.
 struct PlanCounts {
   std::size_t add = 0;
   std::size_t change = 0;

@@ -147,7 +147,7 @@ class Loop {
       item.next_beat = item.since + kHeartbeat;
       item.progress.workers = item.task->Workers();
       ++active_;
-      events_.OnStart(*item.change);
+      if (!IsValue(*item.change)) events_.OnStart(*item.change);
       const std::string note =
           item.change->payload.kind()->NoteAtStart(*item.change, journal_.state());
       if (!note.empty()) events_.OnNote(item.change->address, note);
@@ -353,18 +353,21 @@ class Loop {
     }
     if (!next_action.result) {
       item.stage = Stage::kFailed;
-      events_.OnError(*item.change, elapsed, next_action.result.error());
+      if (!IsValue(*item.change)) {
+        events_.OnError(*item.change, elapsed, next_action.result.error());
+      }
       result_.failures.push_back(
           {*item.change, next_action.result.error(), std::move(next_action.last_lines)});
       SkipFollowers(i, [&](const Change& change) { Skip(change, item.change->address); });
       return;
     }
     item.stage = Stage::kDone;
-    counts_.Add(item.change->verb);
+    const bool is_value = IsValue(*item.change);
+    if (!is_value) counts_.Add(item.change->verb);
     if (const AnyRecord* record = RecordOf(item.change->address)) {
       Publish(item.change->address, item.change->payload.kind()->Published(*record));
     }
-    events_.OnComplete(*item.change, elapsed, item.task->Id());
+    if (!is_value) events_.OnComplete(*item.change, elapsed, item.task->Id());
     for (std::size_t follower : item.followers) {
       if (--items_[follower].waits_left == 0 && items_[follower].stage == Stage::kWaiting) {
         ready_.push_back(follower);
@@ -387,6 +390,7 @@ class Loop {
   }
   // For the failure at the root, or because the run ends early (`cause` empty).
   void Skip(const Change& change, const Address& cause) {
+    if (IsValue(change)) return;  // it is what it was
     events_.OnSkip(change, cause);
     result_.skipped.push_back({change.address, cause});
   }
@@ -404,8 +408,9 @@ class Loop {
     items_[i].stage = Stage::kUnfinished;
     result_.queued.push_back(items_[i].change->address);
     --active_;
-    SkipFollowers(i,
-                  [&](const Change& change) { result_.behind_queued.push_back(change.address); });
+    SkipFollowers(i, [&](const Change& change) {
+      if (!IsValue(change)) result_.behind_queued.push_back(change.address);
+    });
   }
 
   // The first interrupt: nothing new is started, sleepers are left, steps are asked to end, and

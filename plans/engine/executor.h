@@ -25,7 +25,8 @@ namespace podctl {
 
 // ---- What happens while a plan is carried out, for whoever shows it.
 //
-// Events are delivered on the thread that called Execute, in order.
+// Events are delivered on the thread that called Execute, in order. Of values (IsValue, kind.h)
+// nothing is told: they are shown when all is done.
 
 struct Progress {
   std::size_t workers = 0;  // of a step; 0 for a pod

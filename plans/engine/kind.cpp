@@ -186,6 +186,11 @@ const Kind* FindKind(Kinds kinds, std::string_view name) {
   return nullptr;
 }
 
+bool IsValue(const Change& change) {
+  const Kind* kind = change.payload.kind();
+  return kind != nullptr && kind->codec().is_value();
+}
+
 ChangeWords WordsOf(const Change& change) {
   const Kind* kind = change.payload.kind();
   return kind == nullptr ? ChangeWords{} : kind->WordsOf(change);

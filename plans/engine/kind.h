@@ -231,6 +231,8 @@ struct ChangeWords {
 
 // As its kind tells it; of a change whose kind has no room all is empty.
 ChangeWords WordsOf(const Change& change);
+// Of a value, and of no thing (RecordShow::is_value).
+bool IsValue(const Change& change);
 
 // Called with each sensitive text: what to call it, and the text, which may be replaced.
 using SecretVisitor = std::function<void(const std::string& what, std::string& text)>;

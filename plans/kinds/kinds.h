@@ -19,6 +19,8 @@ std::unique_ptr<const Kind> MakePodKind();
 std::unique_ptr<const Kind> MakeStepKind();
 // Training jobs in the manner of Caliban (`trainingJobs` of a spec), run by Vertex AI.
 std::unique_ptr<const Kind> MakeTrainingJobKind();
+// Outputs (`outputs` of a spec): values that an apply leaves in the state for others.
+std::unique_ptr<const Kind> MakeOutputKind();
 
 // As a state remembers them, in the order in which they are told.
 RecordKinds RememberedKinds();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plans/kinds/file/record.h"
+#include "plans/kinds/output/record.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/record.h"
@@ -61,6 +62,7 @@ Result<void> MovePod(State& state, const Address& from, const Address& to) {
   Follow<PodRecord>(state, from, to);
   Follow<TrainingRecord>(state, from, to);
   Follow<FileRecord>(state, from, to);
+  Follow<OutputRecord>(state, from, to);
   return {};
 }
 

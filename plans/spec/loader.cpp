@@ -100,7 +100,7 @@ class Loader {
       } else if (key == "moved") {
         moved_.push_back(entry.value);
       } else if (const Kind* kind = KindOf(key)) {
-        has_section_ = true;
+        has_section_ = has_section_ || !kind->codec().is_value();
         Collect(reader, entry, sections_[kind]);
       } else {
         ReportUnknown(reader, *entry.key);
