@@ -13,6 +13,7 @@
 #include "plans/session/apply.h"
 #include "plans/session/known_pods.h"
 #include "plans/session/os_login.h"
+#include "plans/session/whole_spec.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/gcp/credentials/credential_paths.h"
@@ -492,6 +493,15 @@ StateChoice Wiring::state_choice() const {
 
 Spec Wiring::ReadSpec(Diagnostics& problems) {
   return LoadSpec(SpecOptions(), files(), environment(), problems);
+}
+
+Spec Wiring::ReadWholeSpec(Diagnostics& problems) {
+  WholeSpec whole = LoadWholeSpec(
+      SpecOptions(),
+      {files(), environment(), [this](const std::string& place) { return OpenStore(place); }},
+      [this](const Spec& spec) { return state_choice().For(spec); });
+  problems = WithSourceLines(files(), whole.problems);
+  return std::move(whole.spec);
 }
 
 std::string Wiring::StatePath() {

@@ -88,6 +88,8 @@ class Wiring {
   LockRequest lock_request(const std::string& operation);
   LoadOptions SpecOptions();
   Spec ReadSpec(Diagnostics& problems);
+  // With what it takes from other states, which are read for it.
+  Spec ReadWholeSpec(Diagnostics& problems);
   KnownKinds kinds() const;
   // Of an object beside a state: "gs://BUCKET/PREFIX/errored-42.json".
   Result<std::string> ReadStateObject(const std::string& url);

@@ -283,7 +283,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   std::string state;  // of a saved plan, which names it
   if (is_saved) {
     doors.open_store = [&](const std::string& path) {
-      state = path;
+      if (state.empty()) state = path;  // others are read after it, for `stateOf`
       return wiring.OpenStore(path);
     };
   }

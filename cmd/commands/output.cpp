@@ -89,7 +89,7 @@ int RunOutput(Wiring& wiring, const ShowOutputOptions& options) {
   auto stored = wiring.OpenStore()->Load();
   if (!stored) return reporter.ShowFailure(stored.error());
   const State state = std::move(stored->state).value_or(State{});
-  Secretly secretly([&](Diagnostics& problems) { return wiring.ReadSpec(problems); },
+  Secretly secretly([&](Diagnostics& problems) { return wiring.ReadWholeSpec(problems); },
                     wiring.kinds().all, state);
   if (options.name.empty()) return ShowAll(reporter, streams, state, std::move(secretly));
   const OutputRecord* record = Outputs(state).Get(OutputAddress(options.name));

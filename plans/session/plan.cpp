@@ -17,6 +17,7 @@
 #include "plans/session/due_jobs.h"
 #include "plans/session/history_hint.h"
 #include "plans/session/secrets.h"
+#include "plans/session/whole_spec.h"
 #include "plans/spec/source_file.h"
 #include "providers/base/text.h"
 
@@ -152,6 +153,18 @@ bool NeedsNoSpec(FileSystem& files, const PlanRequest& request) {
          !is_there("podctl.yaml") && is_there(request.state.likely);
 }
 
+// What goes needs nothing of other states, which may be gone already.
+WholeSpec SpecFor(const PlanDoors& doors, const PlanRequest& request) {
+  const AccessDoors& entry = doors.entry;
+  if (request.plan.mode == PlanMode::kDestroy) {
+    WholeSpec spec;
+    spec.spec = LoadSpec(request.load, entry.files, entry.environment, spec.problems);
+    return spec;
+  }
+  return LoadWholeSpec(request.load, {entry.files, entry.environment, doors.open_store},
+                       [&](const Spec& spec) { return request.state.For(spec); });
+}
+
 // Spec, lock and state. What can be listed is begun on the way.
 std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanRequest& request,
                               PlanListener& listener, std::optional<ListPrefetch>* listing,
@@ -165,7 +178,10 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanRequest& request
   }
   Diagnostics read;
   if (!NeedsNoSpec(doors.entry.files, request)) {
-    run->spec = LoadSpec(request.load, doors.entry.files, doors.entry.environment, read);
+    WholeSpec whole = SpecFor(doors, request);
+    run->spec = std::move(whole.spec);
+    read = std::move(whole.problems);
+    if (whole.states_failed) return NoPlan{.problems = WithSourceLines(doors.entry.files, read)};
     HideSensitive(run->spec);
   }
   if (read.has_errors()) return NoPlan{.why = NoPlan::Why::kSpec, .problems = std::move(read)};

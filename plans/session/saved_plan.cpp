@@ -22,6 +22,7 @@
 #include "plans/session/due_jobs.h"
 #include "plans/session/secrets.h"
 #include "plans/session/temporary.h"
+#include "plans/session/whole_spec.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/runtime_flags.h"
@@ -283,8 +284,10 @@ class SavedRun {
     if (!load.var_files.empty() && !CheckVariableFiles(load)) return false;
     const auto given = std::exchange(load.vars, saved_.variables);
     for (const auto& [name, text] : given) load.vars[name] = text;
-    Diagnostics problems;
-    run_.spec = LoadSpec(load, files_, doors_.entry.environment, problems);
+    WholeSpec whole = LoadWholeSpec(load, {files_, doors_.entry.environment, doors_.open_store},
+                                    [&](const Spec&) { return run_.store->Where(); });
+    Diagnostics problems = std::move(whole.problems);
+    run_.spec = std::move(whole.spec);
     HideSensitive(run_.spec);
     const bool edited = !run_.spec.digest.empty() && run_.spec.digest != saved_.spec_digest;
     // What a job runs stands in the spec alone: none is started that nobody has reviewed, nor one

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "plans/spec/dependencies.h"
@@ -16,6 +17,7 @@
 #include "plans/spec/variables.h"
 #include "providers/base/digest.h"
 #include "state/store.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {
@@ -97,6 +99,8 @@ class Loader {
         states_.push_back(entry);
       } else if (key == "variables" || key == "jobs") {
         Collect(reader, entry, key == "jobs" ? jobs_ : declarations_);
+      } else if (key == "stateOf") {
+        Collect(reader, entry, other_states_);
       } else if (key == "moved") {
         moved_.push_back(entry.value);
       } else if (const Kind* kind = KindOf(key)) {
@@ -127,7 +131,7 @@ class Loader {
     for (const Kind* kind : options_.kinds.all) {
       if (!kind->section().empty()) keys.emplace_back(kind->section());
     }
-    keys.insert(keys.end(), {"jobs", "moved"});
+    keys.insert(keys.end(), {"stateOf", "jobs", "moved"});
     return keys;
   }
 
@@ -185,6 +189,27 @@ class Loader {
     return state;
   }
 
+  void ReadOtherStates(ValueReader& reader, Spec& spec) {
+    std::map<std::string, const YamlNode*> names;
+    std::set<std::string> known;
+    for (const YamlEntry& entry : other_states_) {
+      const YamlNode& key = *entry.key;
+      if (!IsFirst(reader, entry, "stateOf", "state", &names)) continue;
+      if (!IsThingName(key.text)) {
+        reader.Error(key, {"stateOf", key.text},
+                     fmt::format("{} is no name for a state", FoundWords(key)),
+                     "letters, digits, - and _");
+        continue;
+      }
+      known.insert(key.text);
+      const auto where = reader.ReadPlain(*entry.value, {"stateOf", key.text});
+      if (!where) continue;
+      std::string place = StatePlace(reader, *entry.value, *where);
+      spec.other_states.push_back({key.text, std::move(place), key.Place()});
+    }
+    reader.UseStates(std::move(known), options_.other_outputs.get());
+  }
+
   void ReadSections(Spec& spec) {
     ValueReader reader(variables_, environment_, problems_, ReferenceTargets(), withheld_.get());
     scopes_.Settle(reader, {options_.project, options_.zone});
@@ -192,6 +217,7 @@ class Loader {
     spec.zone = scopes_.place().zone.value_or("");
     if (options_.zone && spec.zone == *options_.zone) CheckFallbackZone();
     ReadState(reader, spec);
+    ReadOtherStates(reader, spec);
     if (TooManyThings() || TooManyDefaults()) return;
     ReportMissingSection();
     for (const Kind* kind : options_.kinds.all) ReadSection(*kind, reader, spec);
@@ -401,6 +427,7 @@ class Loader {
   std::vector<SpecDocument> variable_documents_;
   FileScopes scopes_;
   std::vector<YamlEntry> states_;
+  std::vector<YamlEntry> other_states_;
   std::vector<YamlEntry> declarations_;
   std::vector<YamlEntry> jobs_;
   std::map<const Kind*, std::vector<YamlEntry>> sections_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plans/engine/kind.h"
+#include "plans/spec/other_states.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/environment.h"
@@ -34,6 +35,9 @@ struct LoadOptions {
   // How a state's URL is written in one way; an error: no state can be there. Empty: every URL can
   // be one.
   std::function<Result<std::string>(const std::string& url)> state_url = {};
+  // What the other states say that the spec names; null: nobody asked them yet, and references to
+  // their outputs stay as they are written.
+  std::shared_ptr<const OtherOutputs> other_outputs = {};
 };
 
 // The Spec is usable only when `diagnostics` has no errors afterwards.

@@ -208,38 +208,6 @@ std::string_view InsteadOfShellText(ReferenceUse use) {
   }
 }
 
-// Why `value` may not stand where the reference does.
-std::optional<UnusableReference> WhyUnfit(const TemplatePart& reference, const std::string& value,
-                                          ReferenceUse use) {
-  if (const std::string control = FirstControl(value); !control.empty()) {
-    return UnusableReference{
-        false, fmt::format("`{}`, which holds the control character {}", reference.text, control),
-        "What others may write could begin a line of its own there. Mend the value, or do not "
-        "refer to it."};
-  }
-  const bool is_address = reference.target == "pod" && (reference.path.ends_with(".ipAddress") ||
-                                                        reference.path.ends_with(".externalIp"));
-  if (is_address && !value.empty() && !IsIpAddress(value)) {
-    constexpr std::size_t kLongest = 60;
-    return UnusableReference{
-        false,
-        fmt::format("`{}`, which is no IP address: {}", reference.text, value.substr(0, kLongest)),
-        ""};
-  }
-  if (const std::string_view instead = InsteadOfShellText(use);
-      !instead.empty() && !IsPlainWord(value)) {
-    return UnusableReference{
-        false, fmt::format("`{}`, which holds characters that a shell would read", reference.text),
-        std::string(instead)};
-  }
-  if (use == ReferenceUse::kFlags && value.find_first_of(" \t\r\n") != std::string::npos) {
-    return UnusableReference{false,
-                             fmt::format("`{}`, which has a blank in its value", reference.text),
-                             "libtpu reads its flags from one line, where blanks separate them."};
-  }
-  return std::nullopt;
-}
-
 std::string Below(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }
@@ -313,6 +281,37 @@ std::string EscapeTemplate(std::string_view literal) {
     escaped += literal[i];
   }
   return escaped;
+}
+
+std::optional<UnusableReference> WhyUnfit(const TemplatePart& reference, const std::string& value,
+                                          ReferenceUse use) {
+  if (const std::string control = FirstControl(value); !control.empty()) {
+    return UnusableReference{
+        false, fmt::format("`{}`, which holds the control character {}", reference.text, control),
+        "What others may write could begin a line of its own there. Mend the value, or do not "
+        "refer to it."};
+  }
+  const bool is_address = reference.target == "pod" && (reference.path.ends_with(".ipAddress") ||
+                                                        reference.path.ends_with(".externalIp"));
+  if (is_address && !value.empty() && !IsIpAddress(value)) {
+    constexpr std::size_t kLongest = 60;
+    return UnusableReference{
+        false,
+        fmt::format("`{}`, which is no IP address: {}", reference.text, value.substr(0, kLongest)),
+        ""};
+  }
+  if (const std::string_view instead = InsteadOfShellText(use);
+      !instead.empty() && !IsPlainWord(value)) {
+    return UnusableReference{
+        false, fmt::format("`{}`, which holds characters that a shell would read", reference.text),
+        std::string(instead)};
+  }
+  if (use == ReferenceUse::kFlags && value.find_first_of(" \t\r\n") != std::string::npos) {
+    return UnusableReference{false,
+                             fmt::format("`{}`, which has a blank in its value", reference.text),
+                             "libtpu reads its flags from one line, where blanks separate them."};
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> RenderText(std::string_view template_text, const ReferenceLookup& lookup,

@@ -1,6 +1,8 @@
 // The three expressions of a spec, `${var.x}`, `${env.X}` and `${KIND.NAME.PATH}` such as
 // `${pod.other.state}`, as they stand in a text: their form, which knows neither values nor which
-// kinds there are; and of the third, finding and rendering it in template text.
+// kinds there are; and of the third, finding and rendering it in template text. An output of
+// another state, `${state.NAME.outputs.OUTPUT}`, has the form of the third, and is put in as the
+// first two are when the spec is read (value_reader.h).
 //
 // `$${` is a literal `${`. Nothing else is special: `$HOME` and `$(date)` are plain text.
 #pragma once
@@ -86,6 +88,9 @@ struct UnusableReference {
 std::optional<UnusableReference> FindUnusable(std::string_view template_text,
                                               const ReferenceLookup& lookup,
                                               ReferenceUse use = ReferenceUse::kText);
+// Why `value` may not stand where `reference` does; nullopt: it may.
+std::optional<UnusableReference> WhyUnfit(const TemplatePart& reference, const std::string& value,
+                                          ReferenceUse use);
 // The same for all strings in `value`.
 std::optional<UnusableReference> FindUnusableIn(const Value& value, const ReferenceLookup& lookup);
 

@@ -9,6 +9,7 @@
 
 #include "plans/engine/payload.h"
 #include "plans/spec/job_spec.h"
+#include "plans/spec/other_states.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/withheld_files.h"
 #include "state/address.h"
@@ -35,7 +36,8 @@ struct Spec {
   std::string digest;   // SHA-256 over the files' contents, in hex: tells whether a spec was edited
   std::string project;  // of things that name none; empty: there is no such project
   std::string zone;
-  std::string state;  // `state:` of the spec; empty: podctl.state.json beside it
+  std::string state;                     // `state:` of the spec; empty: podctl.state.json beside it
+  std::vector<OtherState> other_states;  // in the order of the files
   std::vector<std::string> files;
   // From what the spec names; never null.
   std::shared_ptr<const WithheldFiles> withheld = std::make_shared<WithheldFiles>();

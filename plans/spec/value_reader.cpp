@@ -13,6 +13,7 @@
 namespace podctl {
 namespace {
 
+constexpr std::string_view kStateTarget = "state";
 constexpr std::size_t kLongestText = 4u << 20;  // bytes, expressions put in
 constexpr std::size_t kMostParts = 2000;        // of one text: expressions and what is between
 
@@ -189,8 +190,52 @@ std::optional<std::string> ValueReader::VariableIn(const Expression& expression,
   return it->second.value;
 }
 
+std::optional<std::string> ValueReader::OtherOutputIn(const Expression& expression) {
+  const TemplatePart& part = expression.part;
+  if (!expression.rules.pods) {
+    return Refuse(expression,
+                  fmt::format("`{}` cannot refer to another state", expression.slot.key),
+                  "it is needed before any state is read");
+  }
+  if (!states_.contains(part.name)) {
+    const std::string near = DidYouMean(part.name, {states_.begin(), states_.end()});
+    return Refuse(expression, fmt::format("there is no state `{}`", part.name),
+                  near.empty() ? "name it under `stateOf`" : near);
+  }
+  constexpr std::string_view kMember = "outputs.";
+  const std::string name =
+      part.path.starts_with(kMember) ? part.path.substr(kMember.size()) : std::string();
+  if (name.empty() || name.find_first_of(".[") != std::string::npos) {
+    return Refuse(expression, fmt::format("`{}` names no output", part.text),
+                  fmt::format("write `${{state.{}.outputs.NAME}}`", part.name));
+  }
+  if (other_outputs_ == nullptr) return part.text;
+  const auto& outputs = other_outputs_->at(part.name);
+  const auto output = outputs.find(name);
+  if (output == outputs.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, value] : outputs) names.push_back(known);
+    const std::string near = SuggestWord(name, names);
+    return Refuse(expression, fmt::format("the state `{}` has no output `{}`", part.name, name),
+                  near.empty()
+                      ? ""
+                      : fmt::format("did you mean `${{state.{}.outputs.{}}}`?", part.name, near));
+  }
+  if (output->second.sensitive) {
+    return Refuse(expression,
+                  fmt::format("the output `{}` of the state `{}` is sensitive", name, part.name),
+                  "no state holds the value of one: give it as a variable");
+  }
+  const std::string& value = output->second.value;
+  if (const auto unfit = WhyUnfit(part, value, expression.rules.use)) {
+    return Refuse(expression, "it refers to " + unfit->words, unfit->hint);
+  }
+  return value;
+}
+
 std::optional<std::string> ValueReader::ReferenceIn(const Expression& expression) {
   const TemplatePart& part = expression.part;
+  if (part.target == kStateTarget) return OtherOutputIn(expression);
   if (std::find(targets_.begin(), targets_.end(), part.target) == targets_.end()) {
     const TemplatePart unknown = AsUnknown(part, targets_);
     return Refuse(expression, unknown.problem, unknown.suggestion);
@@ -259,7 +304,9 @@ std::optional<TextValue> ValueReader::ReadText(const YamlNode& node, const Slot&
         ValueOf({part, node, PlaceWithin(node, part.text, before), slot, rules}, result.sensitive);
     ok = ok && value.has_value();
     if (!value) continue;
-    const bool is_template = part.kind == TemplatePart::Kind::kReference;
+    // The value of another state's output is put in as a variable's is.
+    const bool is_template = part.kind == TemplatePart::Kind::kReference &&
+                             (part.target != kStateTarget || other_outputs_ == nullptr);
     result.text += rules.pods && !is_template ? EscapeTemplate(*value) : *value;
   }
   if (!ok) return std::nullopt;

@@ -9,11 +9,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "plans/spec/other_states.h"
 #include "plans/spec/problems.h"
 #include "plans/spec/references.h"
 #include "plans/spec/yaml_tree.h"
@@ -43,6 +45,7 @@ struct TextRules {
   bool pods = false;     // references to pods; then the result is template text (references.h)
   bool things = false;   // references to what else there is of kinds before; likewise
   bool secrets = false;  // sensitive variables
+  ReferenceUse use = ReferenceUse::kText;  // of what others wrote
 };
 
 struct TextValue {
@@ -80,6 +83,13 @@ class ValueReader {
         problems_(problems),
         targets_(std::move(targets)),
         withheld_(withheld) {}
+
+  // From now on a text that may refer to pods may refer to outputs of these states, too. `outputs`
+  // is lent; null: they are not known yet, and such a reference stays as it is written.
+  void UseStates(std::set<std::string> names, const OtherOutputs* outputs) {
+    states_ = std::move(names);
+    other_outputs_ = outputs;
+  }
 
   void Error(const YamlNode& at, const Slot& slot, std::string summary, std::string suggestion = {},
              std::string detail = {});
@@ -139,6 +149,7 @@ class ValueReader {
   // nullopt after a report.
   std::optional<std::string> ValueOf(const Expression& expression, bool& sensitive);
   std::optional<std::string> ReferenceIn(const Expression& expression);
+  std::optional<std::string> OtherOutputIn(const Expression& expression);
   std::optional<std::string> VariableIn(const Expression& expression, bool& sensitive);
 
   const Variables& variables_;
@@ -146,6 +157,8 @@ class ValueReader {
   Problems& problems_;
   const std::vector<std::string> targets_;
   const WithheldFiles* const withheld_;
+  std::set<std::string> states_;
+  const OtherOutputs* other_outputs_ = nullptr;
   std::vector<FoundReference> added_;
   std::vector<FoundReference> references_;
   bool hide_source_ = false;

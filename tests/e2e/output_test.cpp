@@ -136,5 +136,89 @@ TEST_F(OutputTest, GoWithADestroy) {
   EXPECT_THAT(box_.Run({"output"}).out, IsEmpty());
 }
 
+// ---- Outputs of another state (`stateOf`).
+
+class StateOfTest : public OutputTest {
+ protected:
+  void SetUp() override {
+    OutputTest::SetUp();
+    box_.SetVariable("STORAGE_EMULATOR_HOST", box_.url());
+    box_.Http("POST", "/storage/v1/b?project=my-project", R"({"name":"states"})");
+  }
+  // A spec of its own, whose state is at `state`.
+  void ApplyInfra(const std::string& state, const std::string& team) {
+    box_.WriteFile("infra.yaml", "project: my-project\nzone: europe-west4-a\nstate: " + state +
+                                     "\npods: {}\noutputs: {team: " + team +
+                                     ", token: {value: x, sensitive: true}}\n");
+    const RunResult run = box_.Run({"apply", "-f", "infra.yaml", "--auto-approve"});
+    ASSERT_EQ(run.code, 0) << run;
+  }
+  void WriteUser(const std::string& state, const std::string& output = "team") {
+    Write("stateOf: {infra: " + state + "}\noutputs: {theirs: \"${state.infra.outputs." + output +
+              "}!\"}\n",
+          Replace(kPod, "vision", "\"${state.infra.outputs." + output + "}\""));
+  }
+  // An apply uses what the other state says, and a plan sees when that changes.
+  void ExpectUsed(const std::string& place) {
+    ApplyInfra(place, "vision");
+    WriteUser(place);
+    box_.Apply();
+    EXPECT_EQ(box_.GetNode("research").body["labels"]["team"].AsString(), "vision");
+    EXPECT_EQ(box_.Run({"output", "--raw", "theirs"}).out, "vision!");
+    ASSERT_EQ(box_.Run({"plan", "--out", "none.plan", "--detailed-exitcode"}).code, 0);
+    ApplyInfra(place, "speech");
+    const RunResult plan = box_.Run({"plan", "--out", "p"});
+    EXPECT_THAT(plan.out, HasSubstr("~ theirs = \"vision!\" -> \"speech!\""));
+    ApplyInfra(place, "other");
+    const RunResult applied = box_.Run({"apply", "p"});
+    EXPECT_EQ(applied.code, 0) << applied;
+    EXPECT_EQ(box_.GetNode("research").body["labels"]["team"].AsString(), "speech")
+        << "as it was reviewed";
+  }
+};
+
+TEST_F(StateOfTest, OfALocalState) {
+  ExpectUsed("infra.state.json");
+}
+
+TEST_F(StateOfTest, OfAStateInABucket) {
+  ExpectUsed("gs://states/infra");
+}
+
+TEST_F(StateOfTest, OwnStateInABucketWithOutputs) {
+  box_.SetVariable("PODCTL_VAR_token", "s3cret");
+  box_.WriteFile("podctl.yaml", "state: gs://states/own\n" + box_.ReadFile("podctl.yaml"));
+  box_.Apply();
+  EXPECT_EQ(box_.Run({"output", "--raw", "team"}).out, "vision");
+  EXPECT_EQ(box_.Run({"output", "--raw", "token"}).out, "t-s3cret");
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+}
+
+TEST_F(StateOfTest, WhatIsNotThereIsToldAtItsPlace) {
+  WriteUser("gs://states/gone");
+  const RunResult gone = box_.Run({"plan"});
+  EXPECT_EQ(gone.code, 1);
+  EXPECT_THAT(gone.err, AllOf(HasSubstr("there is no state `infra` at gs://states/gone"),
+                              HasSubstr("podctl.yaml:"), HasSubstr("stateOf")))
+      << gone;
+  ApplyInfra("infra.state.json", "vision");
+  WriteUser("infra.state.json", "taem");
+  EXPECT_THAT(box_.Run({"plan"}).err, HasSubstr("did you mean `${state.infra.outputs.team}`?"));
+  EXPECT_EQ(box_.Run({"validate"}).code, 0) << "it contacts nothing";
+  WriteUser("infra.state.json", "token");
+  EXPECT_THAT(box_.Run({"plan"}).err, HasSubstr("is sensitive"));
+  WriteUser("podctl.state.json");
+  EXPECT_THAT(box_.Run({"plan"}).err, HasSubstr("`infra` is the spec's own state"));
+}
+
+TEST_F(StateOfTest, ADestroyNeedsNoOtherState) {
+  ApplyInfra("infra.state.json", "vision");
+  WriteUser("infra.state.json");
+  box_.Apply();
+  ASSERT_EQ(box_.RunProgram({"rm", "infra.state.json"}).code, 0);
+  const RunResult destroyed = box_.Run({"destroy", "--auto-approve"});
+  EXPECT_EQ(destroyed.code, 0) << destroyed;
+}
+
 }  // namespace
 }  // namespace podctl::testing

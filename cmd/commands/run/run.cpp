@@ -167,7 +167,7 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   Reporter& reporter = wiring.reporter();
   Streams& streams = wiring.streams();
   Diagnostics diagnostics;
-  const Spec spec = wiring.ReadSpec(diagnostics);
+  const Spec spec = wiring.ReadWholeSpec(diagnostics);
   if (options.list && !diagnostics.has_errors()) {
     reporter.Document([&] { return JobsOfSpecDocument(spec.jobs); },
                       [&](Streams&) { streams.out << JobsOfSpecTable(spec.jobs); });

@@ -8,6 +8,7 @@
 
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/published_keys.h"
+#include "plans/kinds/pod/reader/metadata_reader.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/runtime_flags.h"
@@ -328,10 +329,8 @@ void DiffMapDrift(const std::string& field, const Value& applied, const Value* n
   }
 }
 
-// The guest executes startup-script and shutdown-script, and what cloud-init takes.
 ReferenceUse UseInMetadata(std::string_view key) {
-  const bool executed = key.ends_with("-script") || key == "user-data";
-  return executed ? ReferenceUse::kGuestScript : ReferenceUse::kText;
+  return IsExecutedByGuest(key) ? ReferenceUse::kGuestScript : ReferenceUse::kText;
 }
 
 std::optional<UnusableReference> FindUnusableMetadata(std::string_view key,

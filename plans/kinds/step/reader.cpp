@@ -25,6 +25,7 @@ constexpr std::string_view kWorkersHint = "`all`, or numbers and ranges such as 
 constexpr std::string_view kReservedNames[] = {kRuntimeStepName, kReadinessStepName};
 constexpr std::size_t kMostSteps = 1000;
 constexpr TextRules kStepText{.pods = true, .secrets = true};
+constexpr TextRules kScript{.pods = true, .secrets = true, .use = ReferenceUse::kShellText};
 
 const std::vector<std::string>& StepKeys() {
   static const std::vector<std::string> keys = {"name",  "workers", "run",       "env",
@@ -123,7 +124,7 @@ class StepReader {
     } else if (key == "workers") {
       ReadWorkers(value, slot, step);
     } else if (key == "run") {
-      if (auto text = reader_.ReadText(value, slot, kStepText)) {
+      if (auto text = reader_.ReadText(value, slot, kScript)) {
         step.run = std::move(text->text);
         step.sensitive = step.sensitive || text->sensitive;
       }

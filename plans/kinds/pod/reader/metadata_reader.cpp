@@ -24,6 +24,13 @@ namespace {
 
 constexpr TextRules kGuestText{.pods = true, .secrets = true};
 
+TextRules RulesOf(const std::string& key) {
+  TextRules rules = kGuestText;
+  if (IsExecutedByGuest(key)) rules.use = ReferenceUse::kGuestScript;
+  if (key == kRuntimeVariablesKey) rules.use = ReferenceUse::kDockerText;
+  return rules;
+}
+
 const std::vector<std::string>& SourceKeys() {
   static const std::vector<std::string> keys = {"value", "file", "env", "secret", "sensitive"};
   return keys;
@@ -42,6 +49,10 @@ std::optional<MetadataEntry> EntryOf(std::optional<TextValue> value) {
 }
 
 }  // namespace
+
+bool IsExecutedByGuest(std::string_view key) {
+  return key.ends_with("-script") || key == "user-data";
+}
 
 void MetadataReader::Read(const YamlNode& pod, const std::string& context) {
   if (const YamlEntry* metadata = pod.Find("metadata")) {
@@ -72,7 +83,7 @@ void MetadataReader::ReadEntry(const YamlEntry& entry, const Slot& slot) {
   if (entry.value->is_map()) {
     value = ReadSource(*entry.value, slot);
   } else if (entry.value->is_scalar()) {
-    value = EntryOf(reader_.ReadText(*entry.value, slot, kGuestText));
+    value = EntryOf(reader_.ReadText(*entry.value, slot, RulesOf(key)));
   } else {
     reader_.Error(*entry.value, slot,
                   fmt::format("`{}` must be text, found {}", key, FoundWords(*entry.value)),
@@ -115,7 +126,7 @@ std::optional<MetadataEntry> MetadataReader::ReadSource(const YamlNode& map, con
   const Slot below = slot.Below(source->key->text);
   if (source->key->text == "value") {
     reader_.HideSource(sensitive);
-    auto value = EntryOf(reader_.ReadText(*source->value, below, kGuestText));
+    auto value = EntryOf(reader_.ReadText(*source->value, below, RulesOf(slot.key)));
     reader_.HideSource(false);
     if (value) value->sensitive = value->sensitive || sensitive;
     return value;

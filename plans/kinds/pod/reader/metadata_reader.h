@@ -3,12 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/value_reader.h"
 #include "providers/os/file_system.h"
 
 namespace podctl {
+
+// startup-script and shutdown-script, and what cloud-init takes.
+bool IsExecutedByGuest(std::string_view key);
 
 class MetadataReader {
  public:
