@@ -177,6 +177,14 @@ std::string RandomSpec::Yaml() const {
         pod.ignore_team ? "labels.team" : "", pod.create_first,
         pod.triggers.empty() ? "" : fmt::format("pod.{}", fmt::join(pod.triggers, ", pod.")));
   }
+  text += "outputs:\n";
+  for (const RandomPod& pod : pods) {
+    text += fmt::format("  of-{0}: \"{1} ${{pod.{0}.networkEndpoints[0].ipAddress}}\"\n", pod.name,
+                        pod.team);
+    if (pod.secret == 0) continue;
+    text +=
+        fmt::format("  secret-{}: {{value: {}, sensitive: true}}\n", pod.name, pod.SecretValue());
+  }
   return text;
 }
 

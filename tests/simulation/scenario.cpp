@@ -6,6 +6,7 @@
 
 #include "cmd/views/plan_view.h"
 #include "plans/kinds/kinds.h"
+#include "plans/kinds/output/record.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/runtime_flags.h"
@@ -237,6 +238,7 @@ Scenario::Verdict Scenario::Destroy() {
   if (auto broken = JudgeDisk()) return broken;
   if (harness_.cloud.NodeCount() > 0) return "nodes are left after the destroy";
   if (!Pods(last_).empty()) return "pods are left in the state after the destroy";
+  if (!Outputs(last_).empty()) return "outputs are left in the state after the destroy";
   return std::nullopt;
 }
 
@@ -325,7 +327,21 @@ Scenario::Verdict Scenario::JudgePod(const RandomPod& pod, const PodRecord& reco
       theirs != faults_.record().foreign.end() && !wants("theirs", theirs->second)) {
     return "somebody else's metadata is lost";
   }
+  if (auto broken = JudgeOutputs(pod, node)) return broken;
   return JudgeWorkers(pod, node);
+}
+
+Scenario::Verdict Scenario::JudgeOutputs(const RandomPod& pod, const Value& node) const {
+  const std::string& address = node["networkEndpoints"].AsList().front()["ipAddress"].AsString();
+  const OutputRecord* of = Outputs(last_).Get(OutputAddress("of-" + pod.name));
+  if (of == nullptr) return "it has no output";
+  if (of->value != fmt::format("{} {}", pod.team, address)) return "its output is " + of->value;
+  const OutputRecord* secret = Outputs(last_).Get(OutputAddress("secret-" + pod.name));
+  if ((secret != nullptr) != (pod.secret > 0)) return "its sensitive output came or went";
+  if (secret != nullptr && secret->digest != OutputDigest(pod.SecretValue(), last_.digest_key)) {
+    return "its sensitive output is another";
+  }
+  return std::nullopt;
 }
 
 Scenario::Verdict Scenario::JudgeWorkers(const RandomPod& pod, const Value& node) {

@@ -51,6 +51,7 @@ class Scenario {
   Verdict JudgeSecrets(const testing::Harness::Attempt& attempt);
   Verdict JudgeWorld();  // the world is as the spec says
   Verdict JudgePod(const RandomPod& pod, const PodRecord& record);
+  Verdict JudgeOutputs(const RandomPod& pod, const Value& node) const;
   Verdict JudgeWorkers(const RandomPod& pod, const Value& node);
   Verdict JudgeCreates();  // nothing was made twice, or anew without a reason
 
