@@ -152,7 +152,8 @@ void AddSections(const State& state, const Observation* observation, Value* docu
   std::map<std::string_view, Value::List> sections;
   for (const auto& [address, record] : state.records) {
     const RecordCodec& codec = record.codec();
-    if (codec.section().empty()) continue;
+    // A value is neither well nor unwell.
+    if (codec.section().empty() || (observation != nullptr && codec.is_value())) continue;
     Value thing = Value::Map{{"address", address.Text()}};
     const Value members = codec.Document(record);
     for (const auto& [key, value] : members.AsMap()) thing.Set(key, value);

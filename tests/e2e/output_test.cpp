@@ -62,6 +62,7 @@ TEST_F(OutputTest, AreShownByApplyAndReadByTools) {
   EXPECT_EQ(ToJson((*all)["team"]), R"({"sensitive":false,"type":"string","value":"vision"})");
   EXPECT_EQ(ToJson((*all)["token"]), R"({"sensitive":true,"type":"string","value":"t-s3cret"})");
   EXPECT_THAT(box_.Run({"state", "list"}).out, Not(HasSubstr("output")));
+  EXPECT_THAT(box_.Run({"status", "--json"}).out, Not(HasSubstr("output")));
   EXPECT_THAT(box_.Run({"state", "show", "output.team"}).out, HasSubstr("value = \"vision\""));
   const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
   EXPECT_EQ(plan.code, 0) << plan;
