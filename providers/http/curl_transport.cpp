@@ -53,11 +53,13 @@ std::size_t OnHeader(char* bytes, std::size_t, std::size_t count, void* user) {
   auto* exchange = static_cast<Exchange*>(user);
   const std::string_view line = TrimBlanks({bytes, count});
   auto& headers = exchange->response.headers;
-  exchange->whole_head = line.empty();
   if (line.starts_with("HTTP/")) {
     headers.clear();  // a 1xx answer, or a proxy's, came before the real one
+    exchange->whole_head = false;
     return count;
   }
+  if (line.empty()) exchange->whole_head = true;
+  if (exchange->whole_head) return count;  // what follows the body are trailers, and no headers
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return count;
   if (headers.size() >= kMaxHeaders) {
@@ -146,7 +148,12 @@ void SetOptions(CURL* curl, const Request& request, const Url& url, Exchange& ex
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &exchange);
 }
 
-void SetCertificates(CURL* curl, const CaSettings& ca) {
+void SetCertificates(CURL* curl, const CaSettings& ca, const ClientCertificate& certificate) {
+  if (!certificate.file.empty()) {
+    const std::string& key = certificate.key_file.empty() ? certificate.file : certificate.key_file;
+    curl_easy_setopt(curl, CURLOPT_SSLCERT, certificate.file.c_str());
+    curl_easy_setopt(curl, CURLOPT_SSLKEY, key.c_str());
+  }
   if (!ca.file.empty()) {
     curl_easy_setopt(curl, CURLOPT_CAINFO, ca.file.c_str());
     curl_easy_setopt(curl, CURLOPT_PROXY_CAINFO, ca.file.c_str());
@@ -206,7 +213,7 @@ bool IsProxyTrouble(CURLcode code, std::string_view words, const Url& url) {
 }
 
 Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchange,
-              const CaSettings& ca) {
+              const CaSettings& ca, const ClientCertificate& certificate) {
   const std::string server = url.Server();
   const std::string_view words =
       exchange.words[0] != '\0' ? exchange.words.data() : curl_easy_strerror(code);
@@ -227,6 +234,12 @@ Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchang
                                                    ca.file, ca.named_by),
                      ca.file.empty() ? "is the package ca-certificates installed?"
                                      : "it is a file of certificates in PEM");
+  }
+  if (code == CURLE_SSL_CERTPROBLEM && !certificate.file.empty()) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("the certificate {}, or its key, cannot be used ({})",
+                                 certificate.file, certificate.named_by),
+                     "both are files in PEM, and the key is that of the certificate");
   }
   if (IsCertificateProblem(code)) {
     return MakeError(
@@ -299,8 +312,11 @@ CaSettings FindCaSettings(const Environment& environment) {
   return {};
 }
 
-CurlTransport::CurlTransport(std::string user_agent, CaSettings ca)
-    : user_agent_(std::move(user_agent)), ca_(std::move(ca)), pool_(std::make_unique<Pool>()) {
+CurlTransport::CurlTransport(std::string user_agent, CaSettings ca, ClientCertificate certificate)
+    : user_agent_(std::move(user_agent)),
+      ca_(std::move(ca)),
+      certificate_(std::move(certificate)),
+      pool_(std::make_unique<Pool>()) {
   // Once for the process, and not thread safe in older versions. Never undone: other libraries in
   // the process may use libcurl too.
   static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -325,17 +341,17 @@ Result<Response> CurlTransport::Send(const Request& request, std::stop_token sto
   exchange.stop = stop;
   const HeaderList headers = MakeHeaders(request);
   SetOptions(handle.get(), request, *url, exchange);
-  SetCertificates(handle.get(), ca_);
+  SetCertificates(handle.get(), ca_, certificate_);
   SetMethod(handle.get(), request);
   curl_easy_setopt(handle.get(), CURLOPT_USERAGENT, user_agent_.c_str());
   curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
 
   const CURLcode code = curl_easy_perform(handle.get());
   // After an error the handle is destroyed, with its connections: their state is unknown.
-  if (code != CURLE_OK) return ErrorOf(handle.get(), code, *url, exchange, ca_);
+  if (code != CURLE_OK) return ErrorOf(handle.get(), code, *url, exchange, ca_, certificate_);
   // libcurl takes a connection that closes among the headers for an answer without a body.
   if (!exchange.whole_head) {
-    return ErrorOf(handle.get(), CURLE_PARTIAL_FILE, *url, exchange, ca_);
+    return ErrorOf(handle.get(), CURLE_PARTIAL_FILE, *url, exchange, ca_, certificate_);
   }
   long status = 0;
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);

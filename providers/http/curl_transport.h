@@ -27,11 +27,19 @@ struct CaSettings {
 // honours too. Empty: the system's own.
 CaSettings FindCaSettings(const Environment& environment);
 
+// With what this client shows who it is, where a server asks. Files are read for each connection.
+struct ClientCertificate {
+  std::string file;      // PEM; "": none
+  std::string key_file;  // PEM; "": it is in `file`
+  std::string named_by;  // for messages: what the user named it in
+};
+
 class CurlTransport final : public Transport {
  public:
   // `user_agent` is sent with each request, e.g. "podctl/0.1.0".
   // `ca` takes the place of the system's certificates where it is not empty.
-  explicit CurlTransport(std::string user_agent, CaSettings ca = {});
+  explicit CurlTransport(std::string user_agent, CaSettings ca = {},
+                         ClientCertificate certificate = {});
   ~CurlTransport() override;
 
   // Connections are kept alive and used again. A POST or PATCH, and a request that is to be sent
@@ -44,6 +52,7 @@ class CurlTransport final : public Transport {
   class Pool;
   std::string user_agent_;
   CaSettings ca_;
+  ClientCertificate certificate_;
   std::unique_ptr<Pool> pool_;
 };
 

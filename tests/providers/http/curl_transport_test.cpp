@@ -169,6 +169,22 @@ TEST(CurlTransport, ABrokenAnswerIsAReplyLost) {
   }
 }
 
+// As etcd sends its errors.
+TEST(CurlTransport, TrailersAfterTheBodyAreNoHeaders) {
+  SocketServer server([](Peer& peer) {
+    peer.ReadRequest();
+    peer.Write(
+        "HTTP/1.1 403 Forbidden\r\nTrailer: X-Late\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "2\r\n{}\r\n0\r\nX-Late: yes\r\n\r\n");
+  });
+  CurlTransport transport("podctl");
+  const auto response = transport.Send(Post(server.Url(), "{}"), {});
+  ASSERT_TRUE(response.has_value()) << response.error().message;
+  EXPECT_EQ(response->status, 403);
+  EXPECT_EQ(response->body, "{}");
+  EXPECT_EQ(response->Header("x-late"), nullptr);
+}
+
 TEST(CurlTransport, WorksAgainAfterAnError) {
   int requests = 0;
   SocketServer server([&](Peer& peer) {
