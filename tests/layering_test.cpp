@@ -31,6 +31,7 @@ const std::vector<Room> kRooms = {
     {"providers/base/", {}},
     {"providers/os/", {"providers/base/"}},
     {"providers/http/", {"providers/base/", "providers/os/"}},
+    {"providers/etcd/", {"providers/base/", "providers/os/", "providers/http/"}},
     // providers/worker.h and providers/provider.h: the words that rooms share.
     {"providers/", {"providers/base/"}},
     {"providers/gcp/",
@@ -74,6 +75,8 @@ const std::vector<Room> kRooms = {
     // Where a state lies in somebody's service.
     {"state/stores/gcs/",
      {"state/", "providers/base/", "providers/os/", "providers/http/", "providers/gcp/"}},
+    {"state/stores/etcd/",
+     {"state/", "providers/base/", "providers/os/", "providers/http/", "providers/etcd/"}},
     // Whatever kinds there are: it knows none.
     {"plans/engine/", {"state/", "providers/", "plans/spec/"}},
     // What other tools' lines say.
