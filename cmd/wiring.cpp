@@ -16,6 +16,8 @@
 #include "plans/session/whole_spec.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
+#include "providers/etcd/client.h"
+#include "providers/etcd/place.h"
 #include "providers/gcp/credentials/credential_paths.h"
 #include "providers/gcp/gcloud_config.h"
 #include "providers/gcp/secret_manager.h"
@@ -31,6 +33,7 @@
 #include "providers/ssh/libssh2/fan_out.h"
 #include "providers/ssh/openssh/openssh_transport.h"
 #include "providers/ssh/transport.h"
+#include "state/stores/etcd/etcd_blobs.h"
 #include "state/stores/gcs/gcs_blobs.h"
 #include "state/stores/journal_store.h"
 #include "state/stores/local_store.h"
@@ -80,6 +83,17 @@ http::RetryPolicy Patience() {
 }  // namespace
 
 struct Wiring::Parts {
+  // An etcd, by certificates of its own.
+  struct EtcdServers {
+    EtcdServers(etcd::Place place, const etcd::Settings& settings, http::CaSettings ca)
+        : transport(fmt::format("podctl/{}", kVersion), std::move(ca),
+                    {settings.certificate_file, settings.key_file, "ETCDCTL_CERT, ETCDCTL_KEY"}),
+          client(std::move(place), settings, transport) {}
+
+    http::CurlTransport transport;
+    etcd::Client client;
+  };
+
   RealFileSystem files;
   RealEnvironment environment;
   RealClock clock;
@@ -94,7 +108,8 @@ struct Wiring::Parts {
   std::optional<gcp::VertexJobs> jobs;
   std::optional<gcp::SecretManager> secrets;
   std::optional<gcp::StorageClient> storage;
-  std::map<std::string, std::unique_ptr<BlobStore>> places;  // of states, by URL
+  std::map<std::string, std::unique_ptr<EtcdServers>> etcds;  // by URL
+  std::map<std::string, std::unique_ptr<BlobStore>> places;   // of states, by URL
   std::optional<SlicedProvider> sliced;
   BuiltInKinds kinds{{files}};
   std::optional<ssh::Keyring> keyring;
@@ -274,7 +289,8 @@ Result<gcp::StoragePlace> BucketOf(const std::string& url) {
   if (url.starts_with("gs://")) return gcp::ParseStoragePlace(url);
   return MakeError(ErrorCode::kInvalidArgument,
                    fmt::format("a state cannot be at {}", VisibleControls(url)),
-                   "write a path, such as `podctl.state.json`, or `gs://BUCKET/PREFIX`");
+                   "write a path, such as `podctl.state.json`, or `gs://BUCKET/PREFIX`, or "
+                   "`etcd://HOST:2379/PREFIX`");
 }
 
 // "" where nobody says; as Terraform's gcs backend, and gcloud, have them.
@@ -298,7 +314,11 @@ Result<gcp::StorageClient*> Wiring::storage() {
 
 Result<BlobStore*> Wiring::PlaceOf(const std::string& url) {
   std::unique_ptr<BlobStore>& place = parts_->places[url];
-  if (!place) {
+  if (!place && etcd::IsPlace(url)) {
+    auto made = EtcdPlaceOf(url);
+    if (!made) return made.error();
+    place = *std::move(made);
+  } else if (!place) {
     auto bucket = BucketOf(url);
     if (!bucket) return bucket.error();
     auto client = storage();
@@ -306,6 +326,20 @@ Result<BlobStore*> Wiring::PlaceOf(const std::string& url) {
     place = std::make_unique<GcsBlobs>(**client, *std::move(bucket));
   }
   return place.get();
+}
+
+Result<std::unique_ptr<BlobStore>> Wiring::EtcdPlaceOf(const std::string& url) {
+  auto place = etcd::ParsePlace(url, parts_->environment);
+  if (!place) return place.error();
+  auto settings = etcd::FindSettings(parts_->environment);
+  if (!settings) return settings.error();
+  if (auto may = etcd::MayCarry(*place, *settings); !may) return may.error();
+  http::CaSettings ca{settings->ca_file, "", "ETCDCTL_CACERT"};
+  if (ca.empty()) ca = CertificatesFor(parts_->environment, parts_->files);
+  auto& servers = parts_->etcds[url];
+  servers = std::make_unique<Parts::EtcdServers>(*std::move(place), *settings, std::move(ca));
+  return std::unique_ptr<BlobStore>(
+      std::make_unique<EtcdBlobs>(servers->client, parts_->random, url));
 }
 
 Result<bool> Wiring::MakeStateBucket(const std::string& url, const std::string& project,
@@ -334,6 +368,17 @@ Result<std::string> Wiring::ReadStateObject(const std::string& url) {
   return std::move((*blob)->bytes);
 }
 
+namespace {
+
+// A URL for messages: what stands before an `@` may be a password.
+std::string WithoutUser(const std::string& url) {
+  const std::size_t start = url.find("://") + 3;
+  const std::size_t at = url.rfind('@', url.find('/', start));
+  return at == std::string::npos || at < start ? url : url.substr(0, start) + url.substr(at + 1);
+}
+
+}  // namespace
+
 Provenance Wiring::RunOf() const {
   const CiRun ci = FindCiRun(parts_->environment);
   Provenance run;
@@ -351,7 +396,7 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
   if (IsStateUrl(path)) {
     auto place = PlaceOf(path);
     if (!place) {
-      parts_->places[path] = std::make_unique<NoBlobs>(path, place.error());
+      parts_->places[path] = std::make_unique<NoBlobs>(WithoutUser(path), place.error());
       place = parts_->places[path].get();
     }
     JournalStoreOptions options;

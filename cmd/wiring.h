@@ -72,8 +72,8 @@ class Wiring {
   ssh::KnownHostsFiles& known_hosts();
   ssh::Transport& ssh();
   StepRunner& steps();
-  // Of a file, or of gs://BUCKET/PREFIX. What is wrong with a URL, or with the endpoint of its
-  // service, is the error of each of the store's methods.
+  // Of a file, of gs://BUCKET/PREFIX, or of etcd://HOSTS/PREFIX. What is wrong with a URL, or with
+  // the endpoint of its service, is the error of each of the store's methods.
   std::unique_ptr<StateStore> OpenStore(const std::string& path);
   std::unique_ptr<StateStore> OpenStore() { return OpenStore(StatePath()); }
   // What sessions are lent. A key that is made is told of.
@@ -113,6 +113,7 @@ class Wiring {
   // Google's.
   Result<gcp::StorageClient*> storage();
   Result<BlobStore*> PlaceOf(const std::string& url);
+  Result<std::unique_ptr<BlobStore>> EtcdPlaceOf(const std::string& url);
   Provenance RunOf() const;
   LockInfo LockFor(const std::string& operation) const;
   Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,

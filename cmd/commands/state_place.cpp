@@ -8,6 +8,7 @@
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
 #include "providers/base/text.h"
+#include "providers/etcd/place.h"
 #include "state/store.h"
 
 namespace podctl {
@@ -124,6 +125,21 @@ std::string UnlockConflict(const UnlockOptions& options, const GlobalOptions& /*
   return "";
 }
 
+// Nothing is made there, but whoever asks wants to know that the first apply will find it.
+int CheckEtcd(Reporter& reporter, StateStore& store, const std::string& place) {
+  if (auto stored = store.Load(); !stored) return reporter.ShowFailure(stored.error());
+  reporter.Document(
+      [&] {
+        return Value::Map{{"made", false}, {"path", place}};
+      },
+      [&](Streams& streams) {
+        streams.out << fmt::format(
+            "The state {} is in etcd, where nothing has to be made: the first apply writes it.\n",
+            place);
+      });
+  return 0;
+}
+
 int RunStateInit(Wiring& wiring, const StateInitOptions& options) {
   Reporter& reporter = wiring.reporter();
   const std::string place = wiring.StatePath();
@@ -138,6 +154,7 @@ int RunStateInit(Wiring& wiring, const StateInitOptions& options) {
         });
     return 0;
   }
+  if (etcd::IsPlace(place)) return CheckEtcd(reporter, *wiring.OpenStore(place), place);
   Diagnostics ignored;
   const std::string project = wiring.ReadSpec(ignored).project;
   if (project.empty()) {
