@@ -338,8 +338,7 @@ Result<std::unique_ptr<BlobStore>> Wiring::EtcdPlaceOf(const std::string& url) {
   if (ca.empty()) ca = CertificatesFor(parts_->environment, parts_->files);
   auto& servers = parts_->etcds[url];
   servers = std::make_unique<Parts::EtcdServers>(*std::move(place), *settings, std::move(ca));
-  return std::unique_ptr<BlobStore>(
-      std::make_unique<EtcdBlobs>(servers->client, parts_->random, url));
+  return std::unique_ptr<BlobStore>(std::make_unique<EtcdBlobs>(servers->client, parts_->random));
 }
 
 Result<bool> Wiring::MakeStateBucket(const std::string& url, const std::string& project,
@@ -500,7 +499,12 @@ const std::shared_ptr<WithheldFiles>& Wiring::Withheld() {
 LoadOptions Wiring::SpecOptions() {
   LoadOptions load;
   load.withheld = Withheld();
-  load.state_url = [](const std::string& url) -> Result<std::string> {
+  load.state_url = [this](const std::string& url) -> Result<std::string> {
+    if (etcd::IsPlace(url)) {
+      auto place = etcd::ParsePlace(url, parts_->environment);
+      if (!place) return place.error();
+      return std::move(place->url);
+    }
     auto bucket = BucketOf(url);
     if (!bucket) return bucket.error();
     return bucket->Text();

@@ -90,6 +90,7 @@ Result<Place> ParsePlace(const std::string& url, const Environment& environment)
   if (!IsPrefix(place.prefix)) {
     return BadPlace(url, "has a prefix that no key should begin with");
   }
+  place.url = url.substr(0, slash + 1) + place.prefix;
   return place;
 }
 

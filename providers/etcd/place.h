@@ -14,6 +14,7 @@ namespace podctl::etcd {
 struct Place {
   std::vector<std::string> endpoints;  // of one cluster, at least one: "https://etcd-1:2379"
   std::string prefix;                  // of keys; never empty, without slashes at its ends
+  std::string url;                     // as it was written, but for slashes at its end
 };
 
 // "etcd://HOST:PORT,HOST:PORT/PREFIX"; without a port 2379, without any host those of

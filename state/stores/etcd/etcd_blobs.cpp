@@ -94,7 +94,7 @@ Result<std::string> EtcdBlobs::ReadChunks(const std::string& name, const etcd::K
                                           std::int64_t revision, const std::stop_token& stop) {
   const auto damaged = [&](std::string_view why) {
     return MakeError(ErrorCode::kDataLoss,
-                     fmt::format("{} in {} is damaged: {}", VisibleControls(name), where_, why));
+                     fmt::format("{} in {} is damaged: {}", VisibleControls(name), Where(), why));
   };
   const std::optional<Chunks> chunks = Chunks::Parse(head.value);
   if (!chunks) return damaged("it does not say what its pieces are");

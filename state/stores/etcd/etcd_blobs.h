@@ -29,9 +29,7 @@ class EtcdBlobs final : public BlobStore {
   static constexpr std::size_t kChunk = 1'000'000;                    // bytes in one key
   static constexpr std::size_t kLargestBlob = std::size_t{60} << 20;  // in bytes
 
-  // `where`: the URL, for messages.
-  EtcdBlobs(etcd::Client& client, Random& random, std::string where)
-      : client_(client), random_(random), where_(std::move(where)) {}
+  EtcdBlobs(etcd::Client& client, Random& random) : client_(client), random_(random) {}
 
   Result<std::optional<Blob>> Get(const std::string& name, std::stop_token stop) override;
   Result<std::vector<BlobEntry>> ListFrom(const std::string& prefix, const std::string& from,
@@ -43,7 +41,7 @@ class EtcdBlobs final : public BlobStore {
                                 const BlobVersion& version, std::stop_token stop) override;
   Result<void> DeleteIf(const std::string& name, const BlobVersion& version,
                         std::stop_token stop) override;
-  std::string Where() const override { return where_; }
+  std::string Where() const override { return client_.place().url; }
 
  private:
   struct Chunks;
@@ -60,7 +58,6 @@ class EtcdBlobs final : public BlobStore {
 
   etcd::Client& client_;
   Random& random_;
-  const std::string where_;
 };
 
 }  // namespace podctl

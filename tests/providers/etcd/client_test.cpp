@@ -30,8 +30,8 @@ std::string Says(const std::string& words, int code) {
 class EtcdClientTest : public ::testing::Test {
  protected:
   Client& Make(std::vector<std::string> endpoints = {"http://a:2379"}, Settings settings = {}) {
-    client_ =
-        std::make_unique<Client>(Place{std::move(endpoints), "p"}, std::move(settings), transport_);
+    client_ = std::make_unique<Client>(Place{std::move(endpoints), "p", ""}, std::move(settings),
+                                       transport_);
     return *client_;
   }
   Client& MakeUser() { return Make({"http://a:2379"}, {"root", "secret", "", "", ""}); }
@@ -109,7 +109,7 @@ TEST_F(EtcdClientTest, EachAnswerHasItsCode) {
   for (const Row& row : rows) {
     FakeTransport transport;
     transport.Then(row.status, row.body);
-    Client client(Place{{"http://a:2379"}, "p"}, {}, transport);
+    Client client(Place{{"http://a:2379"}, "p", ""}, {}, transport);
     const auto read = client.Read({"p/a", ""}, {}, {});
     ASSERT_FALSE(read) << row.body;
     EXPECT_EQ(read.error().code, row.read) << row.status << row.body;
@@ -130,7 +130,7 @@ TEST_F(EtcdClientTest, AnErrorOfTheTransportHasNoOtherMeaning) {
   for (const auto& [code, read, commit] : rows) {
     FakeTransport transport;
     transport.Then(code);
-    Client client(Place{{"http://a:2379"}, "p"}, {}, transport);
+    Client client(Place{{"http://a:2379"}, "p", ""}, {}, transport);
     EXPECT_EQ(client.Read({"p/a", ""}, {}, {}).error().code, read);
     EXPECT_EQ(client.Commit({{{"p/a", 5}}, {}, {}}, {}).error().code, commit);
   }
@@ -203,7 +203,7 @@ TEST_F(EtcdClientTest, AWrongPasswordIsSaidAndNotQuoted) {
   echo.Then([](const http::Request& request) -> Result<http::Response> {
     return http::Response{400, {}, request.body};
   });
-  Client client(Place{{"http://a:2379"}, "p"}, {"root", "secret", "", "", ""}, echo);
+  Client client(Place{{"http://a:2379"}, "p", ""}, {"root", "secret", "", "", ""}, echo);
   const auto echoed = client.Read({"p/a", ""}, {}, {});
   ASSERT_FALSE(echoed);
   EXPECT_THAT(echoed.error().message, Not(HasSubstr("secret")));
@@ -225,7 +225,7 @@ TEST_F(EtcdClientTest, WhatWasNotAskedForIsNoAnswer) {
         R"([{"key":"cC9h","mod_revision":"5"},{"key":"cC9h","mod_revision":"5"}])"}) {
     FakeTransport transport;
     transport.Then(200, std::string(R"({"header":{"revision":"7"},"kvs":)") + kvs + "}");
-    Client client(Place{{"http://a:2379"}, "p"}, {}, transport);
+    Client client(Place{{"http://a:2379"}, "p", ""}, {}, transport);
     const auto found = client.Read({"p/a", "p/b"}, {}, {});
     ASSERT_FALSE(found) << kvs;
     EXPECT_EQ(found.error().code, ErrorCode::kDataLoss);

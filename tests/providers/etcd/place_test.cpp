@@ -22,6 +22,7 @@ TEST(EtcdPlace, NamesHostsAndAPrefix) {
   EXPECT_THAT(place->endpoints, ElementsAre("http://etcd-1:2379", "http://10.0.0.2:12379",
                                             "http://[::1]:2379", "http://etcd-4:2379"));
   EXPECT_EQ(place->prefix, "team/podctl");
+  EXPECT_EQ(place->url, "etcd://etcd-1:2379,10.0.0.2:12379,[::1]:2379,etcd-4/team/podctl");
   EXPECT_TRUE(IsPlace("etcd://h/p"));
   EXPECT_TRUE(IsPlace("etcds://h/p"));
   EXPECT_FALSE(IsPlace("gs://h/p"));
@@ -73,17 +74,17 @@ TEST(EtcdPlace, APasswordInAUrlIsRefusedAndNotQuoted) {
 
 TEST(EtcdSettings, AreEtcdctls) {
   const auto found = FindSettings(FixedEnvironment(Variables{{"ETCDCTL_USER", "root:a:b"},
-                                                    {"ETCDCTL_CACERT", "ca"},
-                                                    {"ETCDCTL_CERT", "cert"},
-                                                    {"ETCDCTL_KEY", "key"}}));
+                                                             {"ETCDCTL_CACERT", "ca"},
+                                                             {"ETCDCTL_CERT", "cert"},
+                                                             {"ETCDCTL_KEY", "key"}}));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->user, "root");
   EXPECT_EQ(found->password, "a:b");
   EXPECT_EQ(found->ca_file, "ca");
   EXPECT_EQ(found->certificate_file, "cert");
   EXPECT_EQ(found->key_file, "key");
-  const auto apart =
-      FindSettings(FixedEnvironment(Variables{{"ETCDCTL_USER", "root"}, {"ETCDCTL_PASSWORD", "x"}}));
+  const auto apart = FindSettings(
+      FixedEnvironment(Variables{{"ETCDCTL_USER", "root"}, {"ETCDCTL_PASSWORD", "x"}}));
   ASSERT_TRUE(apart);
   EXPECT_EQ(apart->password, "x");
   EXPECT_FALSE(FindSettings(FixedEnvironment(Variables{{"ETCDCTL_USER", "root"}})));

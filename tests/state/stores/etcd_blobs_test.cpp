@@ -55,8 +55,9 @@ class Door final : public BlobStore {
        const std::string& scheme = "http")
       : transport({settings.ca_file, "", "the test"},
                   {settings.certificate_file, settings.key_file, "the test"}),
-        client_(etcd::Place{{scheme + "://" + address}, prefix}, std::move(settings), transport),
-        blobs_(client_, random_, "etcd://" + address + "/" + prefix) {}
+        client_(etcd::Place{{scheme + "://" + address}, prefix, "etcd://" + address + "/" + prefix},
+                std::move(settings), transport),
+        blobs_(client_, random_) {}
 
   Result<std::optional<Blob>> Get(const std::string& name, std::stop_token stop) override {
     return blobs_.Get(name, std::move(stop));
