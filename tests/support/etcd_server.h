@@ -28,6 +28,8 @@ class EtcdServer {
   std::string CertificateFile() const { return folder_ + "/cert.pem"; }
   std::string KeyFile() const { return folder_ + "/key.pem"; }
 
+  const std::string& Folder() const { return folder_; }  // goes with the server
+
   void Kill();     // by -9; returns when it is gone
   bool Restart();  // with the data that it had
 
