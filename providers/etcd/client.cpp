@@ -135,6 +135,7 @@ Result<http::Response> Client::Send(const char* path, const std::string& body,
   if (!token.empty()) request.headers.emplace_back("Authorization", token);
   request.body = body;
   request.timeout = kPatience;
+  request.repeatable = !writes;  // a token is as good as the one before it
   const std::size_t count = place_.endpoints.size();
   const std::size_t first = first_.load();
   for (std::size_t i = 0;; ++i) {

@@ -111,7 +111,7 @@ void SetMethod(CURL* curl, const Request& request) {
     curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
   }
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  const bool keeps = IsRepeatable(request.method) && !request.once;
+  const bool keeps = (IsRepeatable(request.method) || request.repeatable) && !request.once;
   curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, keeps ? 0L : 1L);
   // The fresh connection takes the kept one's place: a server that lends a thread to each would
   // otherwise run out of them on idle ones.

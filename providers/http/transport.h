@@ -18,6 +18,7 @@ struct Request {
   std::string body;
   std::chrono::milliseconds timeout{60'000};  // for the whole exchange
   bool once = false;                          // a second time it would mean something else
+  bool repeatable = false;                    // it may come twice, whatever its method
   bool no_proxy = false;                      // straight to the server, whatever proxies there are
 };
 

@@ -56,6 +56,7 @@ TEST_F(EtcdClientTest, ReadsARange) {
   EXPECT_EQ(found->keys[0].value, "1");
   EXPECT_EQ(found->keys[0].revision, 5);
   EXPECT_EQ(transport_.requests()[0].url, "http://a:2379/v3/kv/range");
+  EXPECT_TRUE(transport_.requests()[0].repeatable);
   EXPECT_EQ(Sent(0), Value(Value::Map{{"key", "cC9h"},
                                       {"range_end", "cC9i"},
                                       {"revision", "6"},
@@ -70,6 +71,7 @@ TEST_F(EtcdClientTest, CommitsOnACondition) {
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(*done, 8);
   EXPECT_EQ(transport_.requests()[0].url, "http://a:2379/v3/kv/txn");
+  EXPECT_FALSE(transport_.requests()[0].repeatable);
   EXPECT_EQ(ToJson(Sent(0)),
             R"({"compare":[{"key":"cC9h","mod_revision":"5","result":"EQUAL","target":"MOD"}],)"
             R"("success":[{"request_delete_range":{"key":"cC9j","range_end":"cC9k"}},)"

@@ -100,6 +100,20 @@ TEST(CurlTransport, KeepsConnectionsForReading) {
   EXPECT_EQ(server.Connections(), 1);
 }
 
+// As etcd has it, where reading is a POST.
+TEST(CurlTransport, KeepsConnectionsForAPostThatMayBeRepeated) {
+  SocketServer server([](Peer& peer) {
+    while (!peer.ReadRequest().empty()) peer.Answer("{}");
+  });
+  CurlTransport transport("podctl");
+  for (int i = 0; i < 5; ++i) {
+    Request request = Post(server.Url(), "{}");
+    request.repeatable = true;
+    ASSERT_TRUE(transport.Send(request, {}).has_value());
+  }
+  EXPECT_EQ(server.Connections(), 1);
+}
+
 TEST(CurlTransport, DoesNotFollowRedirects) {
   SocketServer server([](Peer& peer) {
     peer.ReadRequest();
