@@ -23,8 +23,10 @@ struct BlobVersion {
   friend bool operator==(const BlobVersion&, const BlobVersion&) = default;
 };
 
-// When a version was written, by the place's own clock, which all who use the place share; two such
-// times are compared with one another and with no other clock. nullopt: the place keeps none.
+// When a version was written, or a moment after that which has passed already, by the place's own
+// clock, which all who use the place share; two such times are compared with one another and with
+// no other clock. It may be set back, but never runs ahead of the time that passes. nullopt: the
+// place tells none.
 using BlobTime = std::optional<std::chrono::system_clock::time_point>;
 
 struct Blob {
@@ -34,8 +36,8 @@ struct Blob {
 
 struct BlobEntry {
   std::string name;
-  BlobVersion version;  // as Get tells it
-  std::uint64_t bytes = 0;
+  BlobVersion version;      // as Get tells it
+  std::uint64_t bytes = 0;  // also where the place does not tell it
   BlobTime written;
 };
 

@@ -17,7 +17,7 @@ constexpr std::size_t kQuoted = 200;  // of what a server says
 // Of one request to one endpoint. etcd itself gives up after 7 s.
 constexpr std::chrono::milliseconds kPatience{15'000};
 
-// A revision as protobuf's JSON has it; -1: none.
+// A revision, or another number of 64 bits, as protobuf's JSON has it; -1: none.
 std::int64_t RevisionOf(const Value& value) {
   return value.AsInt(-1);
 }
@@ -233,7 +233,7 @@ Result<Found> Client::Read(const KeyRange& range, const ReadOptions& options,
                       (range.end.empty() ? *key == range.key : *key < range.end) &&
                       (found.keys.empty() || found.keys.back().key < *key);
     if (!fits) return OddAnswer("is not one of what was asked for, in order", false);
-    found.keys.push_back({*std::move(key), *std::move(value), revision});
+    found.keys.push_back({*std::move(key), *std::move(value), revision, item["lease"].AsInt(0)});
   }
   return found;
 }
@@ -251,8 +251,9 @@ Result<std::int64_t> Client::Commit(const Transaction& transaction, std::stop_to
     success.push_back(Value::Map{{"request_delete_range", RangeMessage(range)}});
   }
   for (const Put& put : transaction.puts) {
-    success.push_back(Value::Map{{"request_put", Value::Map{{"key", Base64Encode(put.key)},
-                                                            {"value", Base64Encode(put.value)}}}});
+    Value::Map one{{"key", Base64Encode(put.key)}, {"value", Base64Encode(put.value)}};
+    if (put.lease != 0) one["lease"] = std::to_string(put.lease);
+    success.push_back(Value::Map{{"request_put", std::move(one)}});
   }
   const Value message =
       Value::Map{{"compare", std::move(compare)}, {"success", std::move(success)}};
@@ -265,6 +266,34 @@ Result<std::int64_t> Client::Commit(const Transaction& transaction, std::stop_to
                      "etcd holds another revision than the one that was to be replaced");
   }
   return revision;
+}
+
+Result<std::int64_t> Client::Grant(std::chrono::seconds life, std::stop_token stop) {
+  const Value message = Value::Map{{"TTL", std::to_string(life.count())}};
+  Result<Value> answer = Ask("/v3/lease/grant", message, true, stop);
+  if (!answer) return answer.error();
+  const std::int64_t lease = (*answer)["ID"].AsInt(0);
+  if (lease == 0) return OddAnswer("names no lease", true);
+  return lease;
+}
+
+Result<void> Client::Revoke(std::int64_t lease, std::stop_token stop) {
+  const Value message = Value::Map{{"ID", std::to_string(lease)}};
+  Result<Value> answer = Ask("/v3/lease/revoke", message, true, stop);
+  if (answer) return {};
+  return answer.error();
+}
+
+Result<std::chrono::seconds> Client::AgeOf(std::int64_t lease, std::stop_token stop) {
+  const Value message = Value::Map{{"ID", std::to_string(lease)}};
+  Result<Value> answer = Ask("/v3/lease/timetolive", message, false, stop);
+  if (!answer) return answer.error();
+  const std::int64_t granted = RevisionOf((*answer)["grantedTTL"]);
+  const std::int64_t left = RevisionOf((*answer)["TTL"]);
+  if (granted < 0 || left < 0 || left > granted) {
+    return MakeError(ErrorCode::kNotFound, "etcd knows no such lease");
+  }
+  return std::chrono::seconds(granted - left);
 }
 
 }  // namespace podctl::etcd

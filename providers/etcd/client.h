@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <stop_token>
@@ -32,6 +33,7 @@ struct KeyValue {
   std::string key;
   std::string value;          // empty where keys alone were asked for
   std::int64_t revision = 0;  // that wrote it last (etcd's mod_revision)
+  std::int64_t lease = 0;     // with whose end it goes; 0: none's
 };
 
 struct ReadOptions {
@@ -54,6 +56,7 @@ struct Condition {
 struct Put {
   std::string key;
   std::string value;
+  std::int64_t lease = 0;
 };
 struct Transaction {
   std::vector<Condition> conditions;
@@ -76,6 +79,15 @@ class Client {
   // Returns the revision with which it was carried out. kFailedPrecondition: a condition does not
   // hold; kReplyLost: it may have been carried out, or not; all other codes: it was not.
   Result<std::int64_t> Commit(const Transaction& transaction, std::stop_token stop);
+
+  // Returns the lease's number.
+  Result<std::int64_t> Grant(std::chrono::seconds life, std::stop_token stop);
+  Result<void> Revoke(std::int64_t lease, std::stop_token stop);
+  // For how long it has been running out, in whole seconds and at most one too many. A change of
+  // etcd's leader begins its life anew: so of two answers the later may be the smaller one, but
+  // their difference never exceeds the time between them by more. kNotFound: there is no such
+  // lease.
+  Result<std::chrono::seconds> AgeOf(std::int64_t lease, std::stop_token stop);
 
   const Place& place() const { return place_; }
 

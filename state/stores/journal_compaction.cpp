@@ -18,6 +18,8 @@ constexpr std::chrono::hours kCoverPace{1};
 
 // Adds what is known of a snapshot that is about to be replaced, and drops what says nothing more.
 void AddCover(const SnapshotCover& cover, std::vector<SnapshotCover>* covers) {
+  // The place's clock was set back: what stood there before has stood there by now.
+  for (SnapshotCover& known : *covers) known.at = std::min(known.at, cover.at);
   if (covers->empty() || cover.at - covers->back().at >= kCoverPace) covers->push_back(cover);
   // Of those that are old enough the newest covers the most.
   while (covers->size() > 1 && cover.at - (*covers)[1].at >= kDeleteAfter) {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <chrono>
 #include <utility>
 
 #include "providers/base/digest.h"
@@ -17,13 +17,18 @@ namespace {
 // With what the key of a large blob begins. A small one that begins so is stored as a large one.
 constexpr std::string_view kMark = R"({"podctl_chunks":)";
 constexpr std::string_view kChunkFolder = ".chunks/";
+// Behind all others, so that every list of the whole place ends with it.
+constexpr const char* kClockName = "~clock";
+constexpr const char* kClockText =
+    "The age of this key's lease is the time by which podctl deletes what is old.\n";
+constexpr std::chrono::hours kClockLife{24 * 365 * 30};
 constexpr int kPage = 1000;       // keys of a list in one answer
 constexpr int kChunksAtOnce = 4;  // in one answer
 // Who is overtaken by a compaction each time would have to read more slowly than anybody compacts.
 constexpr int kMostRounds = 8;
 
 bool IsBlobName(std::string_view name) {
-  return !name.empty() && !name.starts_with(kChunkFolder);
+  return !name.empty() && !name.starts_with(kChunkFolder) && name != kClockName;
 }
 
 // nullopt: the token is none that this place gave.
@@ -140,36 +145,65 @@ Result<std::optional<Blob>> EtcdBlobs::Get(const std::string& name, std::stop_to
   return NeverWhole();
 }
 
+struct EtcdBlobs::Listing {
+  std::vector<BlobEntry> entries;
+  std::int64_t clock = 0;  // the lease; 0: there is none
+};
+
 // All pages as of the first one's revision. kOutOfRange: compacted meanwhile.
-Result<std::vector<BlobEntry>> EtcdBlobs::ListOnce(const std::string& prefix,
-                                                   const std::string& from,
-                                                   const std::stop_token& stop) {
+Result<EtcdBlobs::Listing> EtcdBlobs::ListOnce(const std::string& prefix, const std::string& from,
+                                               const std::stop_token& stop) {
   const std::size_t skip = Full("").size();
   etcd::KeyRange range = etcd::BelowPrefix(Full(prefix));
   range.key = std::max(range.key, Full(from));
-  std::vector<BlobEntry> entries;
+  Listing listing;
   etcd::ReadOptions options{0, kPage, true};
   while (range.key < range.end) {
     auto found = client_.Read(range, options, stop);
     if (!found) return found.error();
     for (const etcd::KeyValue& key : found->keys) {
       const std::string name = key.key.substr(skip);
-      if (IsBlobName(name)) entries.push_back({name, {std::to_string(key.revision)}, 0, {}});
+      if (name == kClockName) listing.clock = key.lease;
+      if (!IsBlobName(name)) continue;
+      listing.entries.push_back({name, {std::to_string(key.revision)}, 0, {}});
     }
     if (!found->more || found->keys.empty()) break;
     range.key = found->keys.back().key + '\0';
     options.revision = found->revision;
   }
-  return entries;
+  return listing;
 }
 
 Result<std::vector<BlobEntry>> EtcdBlobs::ListFrom(const std::string& prefix,
                                                    const std::string& from, std::stop_token stop) {
   for (int round = 0; round < kMostRounds; ++round) {
-    auto entries = ListOnce(prefix, from, stop);
-    if (entries || entries.error().code != ErrorCode::kOutOfRange) return entries;
+    auto listing = ListOnce(prefix, from, stop);
+    if (!listing && listing.error().code == ErrorCode::kOutOfRange) continue;
+    if (!listing) return listing.error();
+    if (prefix.empty()) without_clock_ = listing->clock == 0;
+    // Asked after the list, so that nothing on it can have been written later.
+    const auto age = listing->clock == 0 ? Result<std::chrono::seconds>(Error{})
+                                         : client_.AgeOf(listing->clock, stop);
+    for (BlobEntry& entry : listing->entries) {
+      if (age) entry.written = std::chrono::system_clock::time_point(*age);
+    }
+    return std::move(listing->entries);
   }
   return NeverWhole();
+}
+
+// Who cannot, or comes second, does without.
+void EtcdBlobs::StartClock(const std::stop_token& stop) {
+  if (!without_clock_.exchange(false)) return;
+  const auto lease = client_.Grant(kClockLife, stop);
+  if (!lease) return;
+  etcd::Transaction start;
+  start.conditions = {{Full(kClockName), 0}};
+  start.puts = {{Full(kClockName), kClockText, *lease}};
+  const auto started = client_.Commit(start, stop);
+  if (!started && started.error().code == ErrorCode::kFailedPrecondition) {
+    (void)client_.Revoke(*lease, stop);
+  }
 }
 
 // Each piece by itself, and only while the blob's key is what it is to replace.
@@ -181,7 +215,8 @@ Result<EtcdBlobs::Chunks> EtcdBlobs::WriteChunks(const std::string& name, const 
   do {
     etcd::Transaction one;
     one.conditions = {{Full(name), revision}};
-    one.puts = {{folder + chunks.Name(chunks.count), bytes.substr(chunks.count * kChunk, kChunk)}};
+    one.puts = {
+        {folder + chunks.Name(chunks.count), bytes.substr(chunks.count * kChunk, kChunk), 0}};
     auto written = client_.Commit(one, stop);
     if (!written) {
       Error error = written.error();
@@ -212,7 +247,7 @@ Result<BlobVersion> EtcdBlobs::Write(const std::string& name, const std::string&
   std::string own;  // the folder of this version's pieces, if it has any
   if (bytes.size() <= kChunk && !bytes.starts_with(kMark)) {
     last.deletes = {all};
-    last.puts = {{Full(name), bytes}};
+    last.puts = {{Full(name), bytes, 0}};
   } else {
     auto chunks = WriteChunks(name, bytes, revision, stop);
     if (!chunks) return chunks.error();
@@ -221,10 +256,13 @@ Result<BlobVersion> EtcdBlobs::Write(const std::string& name, const std::string&
     last.conditions.push_back({folder + chunks->Name(0), chunks->first_revision});
     const etcd::KeyRange kept = etcd::BelowPrefix(own);
     last.deletes = {{all.key, kept.key}, {kept.end, all.end}};
-    last.puts = {{Full(name), chunks->Text()}};
+    last.puts = {{Full(name), chunks->Text(), 0}};
   }
   auto written = client_.Commit(last, stop);
-  if (written) return BlobVersion{std::to_string(*written)};
+  if (written) {
+    StartClock(stop);
+    return BlobVersion{std::to_string(*written)};
+  }
   if (!own.empty() && written.error().code == ErrorCode::kFailedPrecondition) {
     etcd::Transaction back;
     back.deletes = {etcd::BelowPrefix(own)};

@@ -2,6 +2,7 @@
 //
 //   PREFIX/NAME                     the blob; its version is the revision that wrote this key last
 //   PREFIX/.chunks/NAME/ID/00000    a piece of it, where it is larger than etcd takes at once
+//   PREFIX/~clock                   a key whose lease tells the time
 //
 // Of a large blob the key PREFIX/NAME holds only what its pieces are (`{"podctl_chunks":…`). They
 // are written first, under an ID of their own, and count from the moment in which one transaction
@@ -9,9 +10,16 @@
 // reader takes the key and the pieces as of one revision. Who dies, or is overtaken, before that
 // transaction leaves pieces behind that nobody reads; whoever next writes this name removes them.
 //
-// etcd tells no time, and no size without the bytes: `written` and `bytes` of a list are not told.
+// etcd tells no time, but how long a lease has been running out: by the age of one that lasts for
+// decades a list of the whole place tells what time it is there. As `written` this is the latest
+// moment at which that version can have been written, and never runs ahead of the time that passes;
+// when etcd's leader changes, it begins anew. The key is made by the first who writes after a list
+// has shown that it is missing; until then, and in lists of a part of the place, nothing is told.
+//
+// Nor does etcd tell a size without the bytes: `bytes` of a list is 0.
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +53,7 @@ class EtcdBlobs final : public BlobStore {
 
  private:
   struct Chunks;
+  struct Listing;
   std::string Full(const std::string& name) const;
   std::string ChunkFolder(const std::string& name) const;
   Result<BlobVersion> Write(const std::string& name, const std::string& bytes,
@@ -53,11 +62,13 @@ class EtcdBlobs final : public BlobStore {
                              std::int64_t revision, const std::stop_token& stop);
   Result<std::string> ReadChunks(const std::string& name, const etcd::KeyValue& head,
                                  std::int64_t revision, const std::stop_token& stop);
-  Result<std::vector<BlobEntry>> ListOnce(const std::string& prefix, const std::string& from,
-                                          const std::stop_token& stop);
+  Result<Listing> ListOnce(const std::string& prefix, const std::string& from,
+                           const std::stop_token& stop);
+  void StartClock(const std::stop_token& stop);
 
   etcd::Client& client_;
   Random& random_;
+  std::atomic<bool> without_clock_ = false;  // a list has shown so
 };
 
 }  // namespace podctl

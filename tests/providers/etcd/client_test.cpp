@@ -36,7 +36,9 @@ class EtcdClientTest : public ::testing::Test {
   }
   Client& MakeUser() { return Make({"http://a:2379"}, {"root", "secret", "", "", ""}); }
   Result<Found> Read() { return client_->Read({"p/a", "p/b"}, {}, {}); }
-  Result<std::int64_t> Commit() { return client_->Commit({{{"p/a", 5}}, {}, {{"p/a", "2"}}}, {}); }
+  Result<std::int64_t> Commit() {
+    return client_->Commit({{{"p/a", 5}}, {}, {{"p/a", "2", 0}}}, {});
+  }
   Value Sent(std::size_t number) {
     return ParseJson(transport_.requests().at(number).body).value_or(Value());
   }
@@ -67,7 +69,7 @@ TEST_F(EtcdClientTest, ReadsARange) {
 TEST_F(EtcdClientTest, CommitsOnACondition) {
   transport_.Then(200, kDone).Then(200, kNotDone);
   Make();
-  const auto done = client_->Commit({{{"p/a", 5}}, {{"p/c", "p/d"}}, {{"p/a", "2"}}}, {});
+  const auto done = client_->Commit({{{"p/a", 5}}, {{"p/c", "p/d"}}, {{"p/a", "2", 0}}}, {});
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_EQ(*done, 8);
   EXPECT_EQ(transport_.requests()[0].url, "http://a:2379/v3/kv/txn");
@@ -77,6 +79,26 @@ TEST_F(EtcdClientTest, CommitsOnACondition) {
             R"("success":[{"request_delete_range":{"key":"cC9j","range_end":"cC9k"}},)"
             R"({"request_put":{"key":"cC9h","value":"Mg=="}}]})");
   EXPECT_EQ(Commit().error().code, ErrorCode::kFailedPrecondition);
+}
+
+TEST_F(EtcdClientTest, TellsHowLongALeaseHasBeenRunningOut) {
+  transport_.Then(200, R"({"header":{},"ID":"7587","TTL":"100"})")
+      .Then(200, R"({"header":{},"ID":"7587","TTL":"70","grantedTTL":"100"})")
+      .Then(200, R"({"header":{},"ID":"7587","TTL":"-1"})")
+      .Then(200, kDone);
+  Make();
+  const auto lease = client_->Grant(std::chrono::seconds(100), {});
+  ASSERT_TRUE(lease) << lease.error().message;
+  EXPECT_EQ(*lease, 7587);
+  const auto age = client_->AgeOf(*lease, {});
+  ASSERT_TRUE(age) << age.error().message;
+  EXPECT_EQ(age->count(), 30);
+  EXPECT_EQ(client_->AgeOf(*lease, {}).error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(client_->Commit({{}, {}, {{"p/a", "2", *lease}}}, {}));
+  EXPECT_EQ(transport_.requests()[0].url, "http://a:2379/v3/lease/grant");
+  EXPECT_EQ(ToJson(Sent(0)), R"({"TTL":"100"})");
+  EXPECT_EQ(transport_.requests()[1].url, "http://a:2379/v3/lease/timetolive");
+  EXPECT_EQ(Sent(3)["success"].AsList().at(0)["request_put"]["lease"].AsString(), "7587");
 }
 
 TEST_F(EtcdClientTest, EachAnswerHasItsCode) {
@@ -115,7 +137,7 @@ TEST_F(EtcdClientTest, EachAnswerHasItsCode) {
     const auto read = client.Read({"p/a", ""}, {}, {});
     ASSERT_FALSE(read) << row.body;
     EXPECT_EQ(read.error().code, row.read) << row.status << row.body;
-    const auto done = client.Commit({{{"p/a", 5}}, {}, {{"p/a", "2"}}}, {});
+    const auto done = client.Commit({{{"p/a", 5}}, {}, {{"p/a", "2", 0}}}, {});
     ASSERT_FALSE(done) << row.body;
     EXPECT_EQ(done.error().code, row.commit) << row.status << row.body;
     EXPECT_EQ(transport.requests().size(), 2U) << row.body;

@@ -147,6 +147,10 @@ class EtcdBlobsTest : public ::testing::Test {
     return static_cast<std::size_t>(std::count_if(
         keys.begin(), keys.end(), [](const auto& key) { return key.starts_with(".chunks/"); }));
   }
+  std::size_t Leases() {
+    const Value answer = ParseJson(server_->Ask("lease/leases", "{}")).value_or(Value());
+    return answer["leases"].AsList().size();
+  }
   void DeleteKey(const std::string& key) {
     server_->Ask("kv/deleterange", ToJson(Value::Map{{"key", Base64Encode(prefix_ + "/" + key)}}));
   }
@@ -195,6 +199,32 @@ TEST_F(EtcdBlobsTest, PiecesGoWithTheirVersion) {
   ASSERT_TRUE(four);
   ASSERT_TRUE(door_->DeleteIf("state.json", *four, {}));
   EXPECT_THAT(Keys(), ElementsAre());
+}
+
+TEST_F(EtcdBlobsTest, WhoseClockIsMissingStartsItWithTheNextWrite) {
+  const std::size_t leases = Leases();
+  const BlobVersion one = Make("a", "1");
+  const auto before = door_->ListFrom("", "", {});
+  ASSERT_TRUE(before);
+  EXPECT_FALSE(before->at(0).written);
+  auto other = Open();  // has seen so, too
+  ASSERT_TRUE(other->ListFrom("", "", {}));
+  Make("b", "1");
+  ASSERT_TRUE(other->CreateIfAbsent("c", "1", {}));
+  EXPECT_THAT(Keys(), ElementsAre("a", "b", "c", "~clock"));
+  const auto first = door_->ListFrom("", "b", {});
+  ASSERT_TRUE(first);
+  ASSERT_EQ(first->size(), 2U);
+  ASSERT_TRUE(first->at(0).written);
+  const auto second = Open()->ListFrom("", "", {});
+  ASSERT_TRUE(second);
+  ASSERT_EQ(second->size(), 3U);
+  EXPECT_GE(second->at(0).written, first->at(0).written);
+  EXPECT_LT(*second->at(0).written - *first->at(0).written, std::chrono::hours(1));
+  EXPECT_FALSE(door_->ListFrom("a", "", {})->at(0).written);
+  EXPECT_EQ(Code(door_->CreateIfAbsent("~clock", "", {})), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Leases(), leases + 1);  // the second one's is given back
+  EXPECT_TRUE(door_->DeleteIf("a", one, {}));
 }
 
 TEST_F(EtcdBlobsTest, WhatLooksLikeAHeadOfPiecesIsNone) {
@@ -414,7 +444,10 @@ TEST_F(EtcdUserTest, WhoMayWriteBelowThePrefixCanKeepAState) {
   const auto one = writer->CreateIfAbsent("state.json", std::string(3'000'000, 'x'), {});
   ASSERT_TRUE(one) << one.error().message;
   EXPECT_TRUE(writer->ListFrom("", "", {}));
+  EXPECT_TRUE(writer->CreateIfAbsent("other", "1", {}));
+  EXPECT_TRUE(writer->ListFrom("", "", {})->at(0).written);
   auto reader = As("reader", "pw");
+  EXPECT_TRUE(reader->ListFrom("", "", {})->at(0).written);
   const auto blob = reader->Get("state.json", {});
   ASSERT_TRUE(blob) << blob.error().message;
   EXPECT_EQ((*blob)->bytes.size(), 3'000'000U);

@@ -619,6 +619,28 @@ TEST(JournalStore, NothingIsDeletedWhereThePlaceKeepsNoTime) {
   }
 }
 
+TEST(JournalStore, WhereTheClockWasSetBackOldEntriesGoADayAfterThat) {
+  JournalWorld world;
+  std::chrono::hours ahead{10'000};
+  world.place.now = [&] { return world.clock.Now() + ahead; };
+  const auto run = [&] {
+    auto one = world.OpenWithSample();
+    for (const char* mark : {"a", "b", "c"}) PODCTL_CHECK(one->Mark(mark));
+    one->store.Compact();
+  };
+  run();  // 1 (fence) to 4
+  world.clock.Advance(std::chrono::hours(2));
+  run();
+  ahead = std::chrono::hours(0);
+  run();
+  world.clock.Advance(std::chrono::hours(23));
+  run();  // the first snapshot of this clock is 23 hours old
+  EXPECT_TRUE(world.place.Text(EntryName(2)));
+  world.clock.Advance(std::chrono::hours(25));
+  run();
+  EXPECT_FALSE(world.place.Text(EntryName(2)));
+}
+
 TEST(JournalStore, ASnapshotThatCannotBeWrittenStopsNothing) {
   JournalWorld world;
   JournalStoreOptions options = JournalWorld::ByHand();
