@@ -181,9 +181,11 @@ Result<std::vector<BlobEntry>> EtcdBlobs::ListFrom(const std::string& prefix,
     if (!listing && listing.error().code == ErrorCode::kOutOfRange) continue;
     if (!listing) return listing.error();
     if (prefix.empty()) without_clock_ = listing->clock == 0;
-    // Asked after the list, so that nothing on it can have been written later.
-    const auto age = listing->clock == 0 ? Result<std::chrono::seconds>(Error{})
-                                         : client_.AgeOf(listing->clock, stop);
+    // Asked after the list, so that nothing on it can have been written later. A plan, which finds
+    // a snapshot alone, does not ask: where one object lies none is old beside it.
+    const bool asks = listing->clock != 0 && listing->entries.size() > 1;
+    const auto age =
+        asks ? client_.AgeOf(listing->clock, stop) : Result<std::chrono::seconds>(Error{});
     for (BlobEntry& entry : listing->entries) {
       if (age) entry.written = std::chrono::system_clock::time_point(*age);
     }

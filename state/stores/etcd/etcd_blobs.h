@@ -14,7 +14,8 @@
 // decades a list of the whole place tells what time it is there. As `written` this is the latest
 // moment at which that version can have been written, and never runs ahead of the time that passes;
 // when etcd's leader changes, it begins anew. The key is made by the first who writes after a list
-// has shown that it is missing; until then, and in lists of a part of the place, nothing is told.
+// has shown that it is missing; until then, and in lists of one object or of a part of the place,
+// nothing is told.
 //
 // Nor does etcd tell a size without the bytes: `bytes` of a list is 0.
 #pragma once

@@ -222,6 +222,9 @@ TEST_F(EtcdBlobsTest, WhoseClockIsMissingStartsItWithTheNextWrite) {
   EXPECT_GE(second->at(0).written, first->at(0).written);
   EXPECT_LT(*second->at(0).written - *first->at(0).written, std::chrono::hours(1));
   EXPECT_FALSE(door_->ListFrom("a", "", {})->at(0).written);
+  const int requests = door_->transport.requests();
+  EXPECT_FALSE(door_->ListFrom("", "c", {})->at(0).written);
+  EXPECT_EQ(door_->transport.requests(), requests + 1);
   EXPECT_EQ(Code(door_->CreateIfAbsent("~clock", "", {})), ErrorCode::kInvalidArgument);
   EXPECT_EQ(Leases(), leases + 1);  // the second one's is given back
   EXPECT_TRUE(door_->DeleteIf("a", one, {}));
