@@ -27,6 +27,7 @@
 #include "providers/http/curl_transport.h"
 #include "providers/http/url.h"
 #include "providers/os/ci_run.h"
+#include "providers/os/git.h"
 #include "providers/os/process.h"
 #include "providers/slices.h"
 #include "providers/ssh/keys/known_hosts.h"
@@ -391,6 +392,17 @@ Provenance Wiring::RunOf() const {
   return run;
 }
 
+// A pipeline says it of itself.
+void Wiring::AddCommit(Provenance* run) {
+  if (!run->commit.empty()) return;
+  const std::string folder = options_.files.empty() ? "." : FolderOfSpec(options_.files.front());
+  GitFolder git(parts_->processes, folder, interrupt_.drain());
+  const auto commit = git.Commit();
+  if (!commit) return;
+  run->commit = commit->id;
+  run->dirty = commit->dirty;
+}
+
 std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
   if (IsStateUrl(path)) {
     auto place = PlaceOf(path);
@@ -400,6 +412,7 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
     }
     JournalStoreOptions options;
     options.run = RunOf();
+    options.complete_run = [this](Provenance* run) { AddCommit(run); };
     options.keep = static_cast<std::size_t>(options_.state_history);
     options.aside_folders = {"."};
     const auto state_home = FirstOf(parts_->environment, {"XDG_STATE_HOME"});

@@ -115,6 +115,7 @@ class Wiring {
   Result<BlobStore*> PlaceOf(const std::string& url);
   Result<std::unique_ptr<BlobStore>> EtcdPlaceOf(const std::string& url);
   Provenance RunOf() const;
+  void AddCommit(Provenance* run);
   LockInfo LockFor(const std::string& operation) const;
   Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,
                                   const char* of_google, const char* of_machine);

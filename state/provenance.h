@@ -2,6 +2,7 @@
 // knows the spec's repository and the CI's variables fills it in. Holds no secret.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace podctl {
@@ -20,5 +21,11 @@ struct Provenance {
 
   friend bool operator==(const Provenance&, const Provenance&) = default;
 };
+
+// As `git describe --dirty` has it: "3f2a91c…", "3f2a91c…-dirty". Of `digits` hex digits at most.
+inline std::string CommitText(const Provenance& run, std::size_t digits = std::string::npos) {
+  const std::string text = run.commit.substr(0, digits);
+  return text.empty() || !run.dirty ? text : text + "-dirty";
+}
 
 }  // namespace podctl

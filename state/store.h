@@ -37,7 +37,7 @@ struct LockInfo {
   std::string created;  // RFC 3339
   std::string path;     // of the state
   std::string version;  // of the podctl that holds it
-  std::string commit;   // of the spec; empty: not known
+  std::string commit;   // of the spec, as CommitText; empty: not known
   std::string run_url;  // of the CI's run; empty: no CI
 };
 
@@ -86,7 +86,7 @@ struct HistoryEntry {
   std::string lineage;
   std::string remarks;  // on what is not as usual: "research: PREEMPTED"
   std::string problem;  // why it cannot be read; empty: it can, and the counts above are filled in
-  std::optional<Provenance> run;  // which made it, where the store remembers
+  std::optional<Provenance> run = {};  // which made it, where the store remembers
 };
 
 class StateStore {
@@ -135,6 +135,8 @@ class StateStore {
   // keeps the generation it replaces; how many are kept is the store's setting. To restore one:
   // load it, give it the stored serial, and save it.
   virtual Result<std::vector<HistoryEntry>> History() = 0;
+  // The run that made what was loaded or saved last, where the store remembers.
+  virtual std::optional<Provenance> StoredRun() const { return std::nullopt; }
   // kNotFound when it is not kept.
   virtual Result<State> LoadHistory(std::uint64_t serial) = 0;
 

@@ -38,6 +38,7 @@ HistoryEntry PresentEntry(StateStore& store) {
     present.records = RecordCounts(*stored->state);
     present.lineage = stored->state->lineage;
     present.remarks = Remarks(*stored->state);
+    present.run = store.StoredRun();
   }
   return present;
 }
@@ -89,7 +90,10 @@ int RunStateHistory(Wiring& wiring) {
   auto history = store->History();
   if (!history) return reporter.ShowFailure(history.error());
   reporter.Document([&] { return HistoryDocument(present, *history); },
-                    [&](Streams& streams) { streams.out << HistoryTable(present, *history); });
+                    [&](Streams& streams) {
+                      const int width = streams.out_is_terminal ? streams.width : 0;
+                      streams.out << HistoryTable(present, *history, width);
+                    });
   return 0;
 }
 

@@ -397,31 +397,147 @@ std::string OtherTables(const State& settled, const Observation& observation, bo
   return text;
 }
 
-std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept) {
-  if (present.serial == 0 && present.problem.empty() && kept.empty()) {
-    return "There is no state yet.\n";
-  }
-  const bool remarks = !present.remarks.empty() ||
-                       std::any_of(kept.begin(), kept.end(),
-                                   [](const HistoryEntry& each) { return !each.remarks.empty(); });
-  std::string table = fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}{}\n", "SERIAL", "SAVED",
-                                  "PODS", "STEPS", "BYTES", remarks ? "  REMARKS" : "");
-  const auto add = [&](const HistoryEntry& entry, const std::string& saved_at) {
-    const std::string serial = entry.serial == 0 ? "-" : std::to_string(entry.serial);
-    if (!entry.problem.empty()) {
-      table += fmt::format("{:>8}  {:<20}  {}\n", serial, saved_at, entry.problem);
-    } else {
-      const bool is_other = entry.lineage != present.lineage && !present.lineage.empty();
-      table += fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}{}{}{}\n", serial, saved_at,
-                           CountOf(entry, kPodKind), CountOf(entry, kStepKind), entry.bytes,
-                           is_other ? "  of another lineage" : "",
-                           entry.remarks.empty() ? "" : "  ", VisibleControls(entry.remarks));
-    }
+namespace {
+
+// A column of the history; those that say something of a run are there where one is known.
+struct HistoryColumn {
+  std::string_view head;
+  bool right = false;  // its cells stand to the right
+  int least = 0;       // characters
+  int spare = 0;       // the greatest is left out first; 0: never
+  std::string (*cell)(const HistoryEntry& entry, const Provenance& run);
+};
+
+constexpr std::size_t kCommitDigits = 10;
+
+std::string OrDash(const std::string& text) {
+  return text.empty() ? "-" : VisibleControls(text);
+}
+
+constexpr HistoryColumn kHistoryColumns[] = {
+    {"PODS", true, 6, 0,
+     [](const HistoryEntry& entry, const Provenance&) {
+       return std::to_string(CountOf(entry, kPodKind));
+     }},
+    {"STEPS", true, 6, 4,
+     [](const HistoryEntry& entry, const Provenance&) {
+       return std::to_string(CountOf(entry, kStepKind));
+     }},
+    {"BYTES", true, 10, 6,
+     [](const HistoryEntry& entry, const Provenance&) { return std::to_string(entry.bytes); }},
+};
+
+constexpr HistoryColumn kRunColumns[] = {
+    {"BY", false, 0, 0, [](const HistoryEntry&, const Provenance& run) { return OrDash(run.who); }},
+    {"OPERATION", false, 0, 2,
+     [](const HistoryEntry&, const Provenance& run) { return OrDash(run.operation); }},
+    {"COMMIT", false, 0, 3,
+     [](const HistoryEntry&, const Provenance& run) {
+       return OrDash(CommitText(run, kCommitDigits));
+     }},
+    {"PODCTL", false, 0, 7,
+     [](const HistoryEntry&, const Provenance& run) { return OrDash(run.podctl); }},
+    {"CI RUN", false, 0, 5,
+     [](const HistoryEntry&, const Provenance& run) { return OrDash(run.run_url); }},
+};
+constexpr int kMostSpare = 7;
+
+// With the columns that are to be left out at most so readily.
+std::string HistoryText(const HistoryEntry& present, const std::vector<const HistoryEntry*>& rows,
+                        int most_spare) {
+  const auto any = [&](const auto& is_so) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const HistoryEntry* row) { return is_so(*row); });
   };
-  if (present.serial > 0 || !present.problem.empty()) add(present, "present");
-  for (const HistoryEntry& entry : kept) add(entry, entry.saved_at);
+  std::vector<HistoryColumn> columns;
+  const auto take = [&](const HistoryColumn& column) {
+    if (column.spare <= most_spare) columns.push_back(column);
+  };
+  for (const HistoryColumn& column : kHistoryColumns) take(column);
+  if (any([](const HistoryEntry& row) { return row.run.has_value(); })) {
+    for (const HistoryColumn& column : kRunColumns) take(column);
+  }
+  const auto cell_of = [](const HistoryColumn& column, const HistoryEntry& row) {
+    return column.cell(row, row.run.value_or(Provenance{}));
+  };
+  for (HistoryColumn& column : columns) {
+    column.least = std::max(column.least, static_cast<int>(column.head.size()));
+    for (const HistoryEntry* row : rows) {
+      const int needed = row->problem.empty() ? ScreenColumns(cell_of(column, *row)) : 0;
+      column.least = std::max(column.least, needed);
+    }
+  }
+  const auto padded = [](const HistoryColumn& column, const std::string& cell) {
+    const std::string blanks(
+        static_cast<std::size_t>(std::max(0, column.least - static_cast<int>(ScreenColumns(cell)))),
+        ' ');
+    return "  " + (column.right ? blanks + cell : cell + blanks);
+  };
+  const auto without_trail = [](std::string line) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    return line + "\n";
+  };
+  std::string head = fmt::format("{:>8}  {:<20}", "SERIAL", "SAVED");
+  for (const HistoryColumn& column : columns) head += padded(column, std::string(column.head));
+  if (any([](const HistoryEntry& row) { return !row.remarks.empty(); })) head += "  REMARKS";
+  std::string table = without_trail(head);
+  for (const HistoryEntry* row : rows) {
+    const std::string serial = row->serial == 0 ? "-" : std::to_string(row->serial);
+    std::string line =
+        fmt::format("{:>8}  {:<20}", serial, row == &present ? "present" : row->saved_at);
+    if (!row->problem.empty()) {
+      table += line + "  " + row->problem + "\n";
+      continue;
+    }
+    for (const HistoryColumn& column : columns) line += padded(column, cell_of(column, *row));
+    if (row->lineage != present.lineage && !present.lineage.empty()) line += "  of another lineage";
+    if (!row->remarks.empty()) line += "  " + VisibleControls(row->remarks);
+    table += without_trail(line);
+  }
   return table;
 }
+
+}  // namespace
+
+std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept,
+                         int width) {
+  std::vector<const HistoryEntry*> rows;
+  if (present.serial > 0 || !present.problem.empty()) rows.push_back(&present);
+  for (const HistoryEntry& entry : kept) rows.push_back(&entry);
+  if (rows.empty()) return "There is no state yet.\n";
+  std::string table = HistoryText(present, rows, kMostSpare);
+  for (int spare = kMostSpare - 1; width > 0 && spare >= 0; --spare) {
+    const std::vector<std::string> lines = SplitLines(table);
+    const bool fits = std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      return ScreenColumns(line) <= static_cast<std::size_t>(width);
+    });
+    if (fits) break;
+    table = HistoryText(present, rows, spare);
+  }
+  return table;
+}
+
+namespace {
+
+Value RunDocument(const Provenance& run) {
+  Value document = Value::EmptyMap();
+  const auto put = [&](const char* name, const std::string& text) {
+    if (!text.empty()) document.Set(name, text);
+  };
+  put("who", run.who);
+  put("operation", run.operation);
+  put("command", run.command);
+  put("podctl", run.podctl);
+  put("commit", run.commit);
+  if (!run.commit.empty()) document.Set("dirty", run.dirty);
+  put("ci", run.ci);
+  put("run_url", run.run_url);
+  put("run_id", run.run_id);
+  put("attempt", run.attempt);
+  return document;
+}
+
+}  // namespace
 
 Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntry>& kept) {
   Value::List generations;
@@ -436,6 +552,7 @@ Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntr
       value.Set("steps", CountOf(entry, kStepKind));
       value.Set("bytes", entry.bytes);
       if (!entry.remarks.empty()) value.Set("remarks", entry.remarks);
+      if (entry.run) value.Set("run", RunDocument(*entry.run));
     }
     generations.push_back(std::move(value));
   };

@@ -42,8 +42,10 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
 void AddNotMade(const std::vector<PodSpec>& pods, std::vector<StatusRow>* rows);
 Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled,
                      const Observation& observation);
-// The stored generation, and those that are kept: as a table, and as a document.
-std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);
+// The stored generation, and those that are kept: as a table, and as a document. `width` as below:
+// what a narrow terminal has no room for is left out, the least telling column first.
+std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept,
+                         int width = 0);
 Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);
 
 // `width`: columns of the terminal, within which addresses are left out; 0: there is none.

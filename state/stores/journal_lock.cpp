@@ -86,7 +86,7 @@ LockInfo JournalStore::FilledIn(LockInfo info) {
   if (info.created.empty()) info.created = FormatTimestamp(clock_.Now());
   if (info.path.empty()) info.path = Where();
   if (info.version.empty()) info.version = PODCTL_VERSION;
-  if (info.commit.empty()) info.commit = options_.run.commit;
+  if (info.commit.empty()) info.commit = CommitText(options_.run);
   if (info.run_url.empty()) info.run_url = options_.run.run_url;
   return info;
 }
@@ -152,6 +152,7 @@ Result<std::unique_ptr<StateLock>> JournalStore::Lock(const LockInfo& info, cons
   if (stop.stop_requested()) return StoppedWaiting();
   if (options_.run.operation.empty()) options_.run.operation = info.operation;
   if (options_.run.command.empty()) options_.run.command = info.command;
+  if (auto complete = std::exchange(options_.complete_run, {})) complete(&options_.run);
   const LeaseText mine{FilledIn(info), options_.ttl, 0, self_.mark};
   const Clock::SteadyTime began = clock_.Steady();
   const Clock::SteadyTime deadline = began + wait.timeout;

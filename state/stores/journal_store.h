@@ -44,7 +44,9 @@
 namespace podctl {
 
 struct JournalStoreOptions {
-  Provenance run;         // of what this store saves
+  Provenance run;  // of what this store saves
+  // Fills in what of it takes a while to find out. Called when the lock is taken; may be empty.
+  std::function<void(Provenance* run)> complete_run = {};
   std::size_t keep = 20;  // earlier runs in history/; 0: none is kept, and none is removed
   std::uint64_t compact_entries = 64;          // fewest between two snapshots of a run
   std::uint64_t most_entries = 1000;           // with so many there is one, whatever they weigh
@@ -73,6 +75,9 @@ class JournalStore final : public StateStore {
                       Generation* at) override;
   Result<void> Push(State& state, Generation* at) override;
   Result<std::vector<HistoryEntry>> History() override;
+  std::optional<Provenance> StoredRun() const override {
+    return known_ && known_->state ? std::optional<Provenance>(known_->run) : std::nullopt;
+  }
   Result<State> LoadHistory(std::uint64_t serial) override;
   Result<std::string> SaveAside(const State& state) override;
   Result<std::string> SetAside() override;

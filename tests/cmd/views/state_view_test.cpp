@@ -256,6 +256,34 @@ TEST(StateView, HistoryListsThePresentGenerationFirst) {
   ExpectGolden("cmd/state/history.txt", HistoryTable(present, kept));
   ExpectGolden("cmd/state/history.json",
                ToJson(HistoryDocument(present, kept), JsonStyle::kIndented) + "\n");
+  // With what is known of the runs that made them.
+  HistoryEntry made = present;
+  made.run = Provenance{"alice@desk",
+                        "apply",
+                        "podctl apply",
+                        "1.9.0",
+                        "3f2a91c0d4e5f60718293a4b5c6d7e8f90a1b2c3",
+                        true,
+                        "",
+                        "",
+                        "",
+                        ""};
+  kept[0].run = Provenance{"runner@ci-7",
+                           "apply",
+                           "podctl apply --auto-approve",
+                           "1.8.0",
+                           "0123456789abcdef0123456789abcdef01234567",
+                           false,
+                           "gitlab",
+                           "https://gitlab.example/team/pods/-/jobs/4711",
+                           "4711",
+                           ""};
+  ExpectGolden("cmd/state/history_runs.txt", HistoryTable(made, kept));
+  ExpectGolden("cmd/state/history_runs_100.txt", HistoryTable(made, kept, 100));
+  ExpectGolden("cmd/state/history_runs_40.txt", HistoryTable(made, kept, 40));
+  ExpectGolden("cmd/state/history_runs.json",
+               ToJson(HistoryDocument(made, kept), JsonStyle::kIndented) + "\n");
+  kept[0].run.reset();
   HistoryEntry damaged;
   damaged.problem = "the state podctl.state.json is empty";
   ExpectGolden("cmd/state/history_damaged.txt", HistoryTable(damaged, kept));

@@ -732,6 +732,39 @@ TEST(JournalStore, OnlySoManyGenerationsAreKept) {
   EXPECT_GT((*history)[0].serial, (*history)[1].serial);
 }
 
+TEST(JournalStore, AGenerationTellsTheRunThatMadeIt) {
+  JournalWorld world;
+  JournalStoreOptions options = JournalWorld::ByHand();
+  int asked = 0;
+  options.complete_run = [&](Provenance* run) {
+    ++asked;
+    run->commit = "3f2a91c";
+    run->dirty = true;
+  };
+  auto run = world.Open("here", options);
+  EXPECT_FALSE(run->store.StoredRun());
+  LockInfo info;
+  info.operation = "apply";
+  info.command = "podctl apply";
+  const auto lock = run->store.Lock(info, {}, {});
+  ASSERT_TRUE(lock);
+  EXPECT_EQ(world.Open()->store.Holder()->commit, "3f2a91c-dirty");
+  run->state = SampleState();
+  ASSERT_TRUE(run->Load());
+  ASSERT_TRUE(run->Save());
+  // Who only reads is not asked.
+  auto reader = world.Open("there", options);
+  ASSERT_TRUE(reader->Load());
+  EXPECT_EQ(asked, 1);
+  const auto by = reader->store.StoredRun();
+  ASSERT_TRUE(by);
+  EXPECT_EQ(by->who, "alice@here");
+  EXPECT_EQ(by->operation, "apply");
+  EXPECT_EQ(by->command, "podctl apply");
+  EXPECT_EQ(by->commit, "3f2a91c");
+  EXPECT_TRUE(by->dirty);
+}
+
 TEST(JournalStore, WhatCannotBeSavedAsideThereIsSavedHere) {
   JournalWorld world;
   auto run = world.OpenWithSample();
