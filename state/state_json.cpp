@@ -13,6 +13,7 @@
 #include "providers/base/text.h"
 #include "state/object_json.h"
 #include "state/record_codec.h"
+#include "state/state_move.h"
 #include "state/transitions.h"
 
 namespace podctl {
@@ -296,6 +297,7 @@ Result<State> StateFromJson(std::string_view text, const std::string& origin, Re
   if (!document) return Damaged(origin, document.error().message);
   if (!document->is_map()) return Damaged(origin, "it is not a JSON object");
   // Before anything else: what a newer podctl means by the other keys is not known here.
+  if (const auto move = MoveOfDocument(*document)) return WhyMoved(*move, origin);
   const Value& version = (*document)["format_version"];
   if (version.is_int() && version.AsInt() > kStateFormatVersion) return TooNew(origin, *document);
 

@@ -12,11 +12,13 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "providers/base/error.h"
 #include "state/provenance.h"
 #include "state/state.h"
+#include "state/state_move.h"
 
 namespace podctl {
 
@@ -77,6 +79,12 @@ struct Snapshot {
   Generation generation;
 };
 
+// What stands in a place, also where it is no state for runs; the token is that of PutPlace alone.
+struct PlacedAt {
+  PlacedState placed;
+  Generation generation;
+};
+
 // A generation that was replaced and is kept.
 struct HistoryEntry {
   std::uint64_t serial = 0;
@@ -94,7 +102,8 @@ class StateStore {
   virtual ~StateStore() = default;
 
   // An empty, cut or unreadable state is an error (kDataLoss, kPermissionDenied, kIo), never "no
-  // state".
+  // state"; so is one that is on its way to another place, or has gone there (WhyMoved), over which
+  // nothing is saved or pushed.
   virtual Result<Snapshot> Load() = 0;
 
   // Makes `state` the stored generation, durably, all or nothing, provided that `*at` is what is
@@ -142,14 +151,30 @@ class StateStore {
 
   // Writes what could not be saved beside the state, as the generation after the one it follows, so
   // that `podctl state push` takes it; where that is not possible either, into the folder for
-  // temporary files. Returns where it is.
+  // temporary files. Returns where it is. Written again, it gets another name.
   virtual Result<std::string> SaveAside(const State& state) = 0;
+  // Removes what this store saved aside, since it is stored now or written again. What cannot be
+  // removed does no harm: nobody pushes it over what is newer.
+  virtual void DropAside(const std::string& /*where*/) {}
 
   // Moves a stored text that is no state (kDataLoss at Load) out of the way, whole, and returns
   // where it is now; then there is no state. For who replaces it: `podctl state restore`.
   virtual Result<std::string> SetAside() {
     return MakeError(ErrorCode::kUnimplemented,
                      "the state at " + Where() + " is damaged and cannot be put aside");
+  }
+
+  // For who moves a state: what stands here, also where Load refuses.
+  virtual Result<PlacedAt> LoadPlace() {
+    Result<Snapshot> stored = Load();
+    if (!stored) return stored.error();
+    return PlacedAt{{std::move(stored->state), std::nullopt}, stored->generation};
+  }
+  // Makes that what stands here, durably, all or nothing, with the lineage and the serial that it
+  // has; neither state nor move: nothing. Else as Push.
+  virtual Result<void> PutPlace(const PlacedState& /*placed*/, Generation* /*at*/) {
+    return MakeError(ErrorCode::kUnimplemented,
+                     "a state cannot be moved from or to " + Where() + " by this podctl");
   }
 
   // What went wrong but is no reason to fail (an old generation could not be kept), one sentence

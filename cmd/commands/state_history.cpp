@@ -20,6 +20,7 @@
 #include "cmd/wiring.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
+#include "state/run_notes.h"
 #include "state/state_json.h"
 #include "state/store.h"
 
@@ -197,7 +198,7 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
               : is_object ? wiring.ReadStateObject(options.file)
                           : wiring.files().Read(options.file, kMaxStateBytes);
   if (!text) return reporter.ShowFailure(text.error());
-  auto pushed = StateFromJson(*text, is_input ? "stdin" : options.file, wiring.kinds().remembered);
+  auto pushed = NotesFromJson(*text, is_input ? "stdin" : options.file, wiring.kinds().remembered);
   if (!pushed) return reporter.ShowFailure(pushed.error());
   StateAccess access(wiring.OpenStore(), wiring.random(), reporter, wiring.interrupt().drain());
   if (!access.Lock(wiring.lock_request("state push"))) return access.exit_code();
@@ -208,7 +209,7 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   if (auto allowed = CheckPush(stored, *pushed, options.force); !allowed) {
     return access.Fail(allowed.error());
   }
-  access.state() = std::move(*pushed);
+  access.state() = std::move(pushed->state);
   if (!access.Save(true)) return access.exit_code();
   const State& state = access.state();
   const auto document = [&] {

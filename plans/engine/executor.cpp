@@ -68,7 +68,8 @@ class Loop {
     std::stop_callback wake_leave(leave_, [this] { message_queue_.Wake(); });
     Save();
     if (result_.save_error) return std::move(result_);  // nothing was done that could be lost
-    pace_ = {};                                         // the first requests need not wait for it
+    begun_ = true;
+    pace_ = {};  // the first requests need not wait for it
     while (active_ > 0 || HasReady()) {
       if (drain_.stop_requested()) Drain();
       if (leave_.stop_requested()) {
@@ -298,7 +299,34 @@ class Loop {
     auto saved = journal_.Flush();
     pace_.Saved(began, Now());
     if (!saved && !result_.save_error) result_.save_error = saved.error();
+    if (saved) {
+      DropSpool();
+    } else if (begun_) {
+      Spool();
+    }
     TakeWarnings();
+  }
+
+  // What is known and not stored lies beside the state as soon as a save has failed, so that it
+  // outlives this process, however that ends. Once it is stored, it goes.
+  void Spool() {
+    if (!journal_.dirty() || spooled_ == journal_.state()) return;
+    const Clock::SteadyTime began = Now();
+    auto aside = doors_.store.SaveAside(journal_.state());
+    spool_pace_.Saved(began, Now());
+    if (!aside) {
+      if (spool_.empty()) result_.aside_error = aside.error();
+      return;
+    }
+    if (!spool_.empty()) doors_.store.DropAside(spool_);
+    spool_ = *std::move(aside);
+    spooled_ = journal_.state();
+    result_.aside_error.reset();
+  }
+  void DropSpool() {
+    if (!spool_.empty()) doors_.store.DropAside(std::exchange(spool_, {}));
+    spooled_.reset();
+    result_.aside_error.reset();
   }
 
   // What another run may do by now, this one must not begin any more.
@@ -306,19 +334,14 @@ class Loop {
     if (auto may = doors_.store.MayAct(); !may) result_.save_error = may.error();
   }
 
-  // The last save. What it cannot put in its place is put beside it: it knows of nodes that the
-  // stored state does not.
+  // The last save. What it cannot put in its place is beside it: it knows of nodes that the stored
+  // state does not.
   void SaveTheRest() {
     Save();
     if (!result_.save_error) return EndRun();
     if (!journal_.dirty()) return;
     result_.unsaved = true;
-    auto aside = doors_.store.SaveAside(journal_.state());
-    if (aside) {
-      result_.saved_aside = *std::move(aside);
-    } else {
-      result_.aside_error = aside.error();
-    }
+    result_.saved_aside = spool_;
   }
 
   void EndRun() {
@@ -333,7 +356,11 @@ class Loop {
   }
 
   void SaveWhatIsDue() {
-    if (journal_.dirty() && Now() >= pace_.ForResults()) Save();
+    if (journal_.dirty() && Now() >= pace_.ForResults()) {
+      Save();
+    } else if (!spool_.empty() && Now() >= spool_pace_.ForResults()) {
+      Spool();  // the next try to save may be minutes away
+    }
   }
 
   void End(std::size_t i, NextAction& next_action) {
@@ -503,6 +530,10 @@ class Loop {
   bool draining_ = false;
   Clock::SteadyTime drain_since_{};
   SaveThrottle pace_;
+  bool begun_ = false;  // something may have been done
+  std::string spool_;   // where what could not be saved lies meanwhile; empty: nowhere
+  std::optional<State> spooled_;
+  SaveThrottle spool_pace_;
   bool holds_acts_ = false;  // requests wait for the next save
   PlanCounts counts_;        // of what is done
   ExecuteResult result_;

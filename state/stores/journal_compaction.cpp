@@ -81,6 +81,7 @@ JournalSnapshot JournalStore::NextSnapshot() const {
     AddCover({known_->snapshot.journal_from, *known_->snapshot_written}, &next.covers);
   }
   next.state = known_->state;
+  next.move = known_->move;
   return next;
 }
 

@@ -60,22 +60,22 @@ Provenance ProvenanceFromValue(const Value& value) {
   return run;
 }
 
-Value NeededFormat() {
+Value NeededFormat(bool tells_move) {
   Value out = Value::EmptyMap();
-  out.Set("format", kJournalFormat);
+  out.Set("format", tells_move ? kJournalFormatOfMoves : kJournalFormat);
   out.Set("podctl", PODCTL_VERSION);
   return out;
 }
 
 std::optional<Error> WhyTooNew(const Value& needed, const std::string& where,
                                const std::string& name) {
-  if (needed["format"].AsInt() <= kJournalFormat) return std::nullopt;
+  if (needed["format"].AsInt() <= kJournalFormatOfMoves) return std::nullopt;
   const std::string& writer = needed["podctl"].AsString();
   return MakeError(
       ErrorCode::kUnimplemented,
       fmt::format("the state {} is kept in format {} ({}), and this podctl ({}) knows up to "
                   "format {}",
-                  where, needed["format"].AsInt(), name, PODCTL_VERSION, kJournalFormat),
+                  where, needed["format"].AsInt(), name, PODCTL_VERSION, kJournalFormatOfMoves),
       writer.empty() ? "Use the podctl that wrote it."
                      : fmt::format("Use podctl {} or newer.", ShownOf(writer)));
 }
@@ -93,7 +93,7 @@ Value IdToValue(const EntryId& id) {
 
 Value EntryHead(const JournalEntry& entry) {
   Value head = IdToValue(entry.id);
-  head.Set("needs", NeededFormat());
+  head.Set("needs", NeededFormat(entry.move.has_value()));
   head.Set("previous", entry.previous);
   head.Set("epoch", entry.epoch);
   if (entry.fence) {
@@ -101,6 +101,7 @@ Value EntryHead(const JournalEntry& entry) {
     head.Set("run", ProvenanceToValue(entry.run));
   }
   if (entry.reset) head.Set("reset", true);
+  if (entry.move) head.Set("move", MoveToValue(*entry.move));
   head.Set("lineage", entry.lineage);
   head.Set("serial", entry.serial);
   head.Set("digest_key", entry.digest_key);
@@ -133,8 +134,8 @@ void ReadEntryHead(ObjectReader& in, JournalEntry* entry) {
 Value SnapshotHead(const JournalSnapshot& snapshot) {
   Value head = Value::EmptyMap();
   head.Set("write_id", snapshot.write_id);
-  head.Set("least_reader", NeededFormat());
-  head.Set("least_writer", NeededFormat());
+  head.Set("least_reader", NeededFormat(snapshot.move.has_value()));
+  head.Set("least_writer", NeededFormat(snapshot.move.has_value()));
   head.Set("last", IdToValue(snapshot.last));
   head.Set("journal_from", snapshot.journal_from);
   head.Set("epoch", snapshot.epoch);
@@ -155,6 +156,7 @@ Value SnapshotHead(const JournalSnapshot& snapshot) {
     covers.MutableList().push_back(std::move(one));
   }
   head.Set("covers", std::move(covers));
+  if (snapshot.move) head.Set("move", MoveToValue(*snapshot.move));
   return head;
 }
 
@@ -168,6 +170,7 @@ void ReadSnapshotHead(Value& value, JournalSnapshot* snapshot, std::string& prob
   snapshot->epoch = TakeCount(in, "epoch");
   snapshot->saved_at = in.Text("saved_at");
   snapshot->run = ProvenanceFromValue(in.At("run"));
+  snapshot->move = MoveFromValue(std::as_const(value)["move"]);
   snapshot->deleted_before = TakeCount(in, "deleted_before");
   for (const Value& fence : in.List("fences")) {
     snapshot->fences.push_back(static_cast<std::uint64_t>(fence.AsInt()));
@@ -282,6 +285,7 @@ Result<JournalEntry> EntryFromText(std::string_view text, std::uint64_t number, 
   ObjectReader in(head, "entry", problem);
   ReadEntryHead(in, &entry);
   entry.run = ProvenanceFromValue(head["run"]);
+  entry.move = MoveFromValue(head["move"]);
   for (const auto& [address_text, record_text] : (*document)["changes"].AsMap()) {
     const auto address = ParseAddress(address_text);
     if (!address) return DamagedJournal(where, name, "names what is no address");

@@ -17,10 +17,12 @@
 #include "state/provenance.h"
 #include "state/record_codec.h"
 #include "state/state.h"
+#include "state/state_move.h"
 
 namespace podctl {
 
-inline constexpr int kJournalFormat = 1;  // which is written, and the newest that is understood
+inline constexpr int kJournalFormat = 1;         // which is written
+inline constexpr int kJournalFormatOfMoves = 2;  // where a move is told; the newest understood
 
 inline constexpr const char* kSnapshotName = "state.json";
 inline constexpr const char* kHistoryPrefix = "history/";
@@ -48,6 +50,7 @@ struct JournalEntry {
   bool fence = false;       // the first entry of its run
   bool reset = false;       // there is no state any more: what was before is put aside
   // Of the state after it.
+  std::optional<StateMove> move;  // what the place says since then of where the state goes
   std::string lineage;
   std::uint64_t serial = 0;
   std::string digest_key;
@@ -83,6 +86,7 @@ struct JournalSnapshot {
   std::vector<std::uint64_t> fences;
   std::vector<SnapshotCover> covers;  // of earlier snapshots, the oldest first
   std::optional<State> state;         // nullopt: there is none (any more)
+  std::optional<StateMove> move;      // what the place says of where the state goes, or went
   std::optional<Error> read_only;     // why this podctl may read it, but write nothing after it
 };
 

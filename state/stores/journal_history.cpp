@@ -81,18 +81,30 @@ Result<State> JournalStore::LoadHistory(std::uint64_t serial) {
                    "`podctl state history` lists those that are.");
 }
 
-Result<std::string> JournalStore::SaveAside(const State& state) {
-  State next = state;
+// What `state` would have become, and what it was to follow: a generation that is not this run's
+// own does not count, be it known by now or not.
+RunNotes JournalStore::NotesOf(const State& state) const {
+  RunNotes notes{state};
+  State& next = notes.state;
   if (next.lineage.empty()) next.lineage = random_.Uuid();
   if (next.digest_key.empty()) next.digest_key = NewDigestKey(random_);
   ++next.serial;
-  const std::string text = StateToJson(next);
-  const std::string name = fmt::format("errored-{}", next.serial);
-  std::string problem = "the names are all taken";
-  for (int number = 1; number <= kMostAsideNames; ++number) {
+  notes.base = base_;
+  if (pending_ && pending_->sent) notes.sent = GenerationOf(pending_->entry.id);
+  notes.epoch = known_ ? known_->epoch : 0;
+  notes.run = options_.run;
+  return notes;
+}
+
+Result<std::string> JournalStore::SaveAside(const State& state) {
+  const RunNotes notes = NotesOf(state);
+  const std::string text = NotesToJson(notes);
+  const std::string name = fmt::format("errored-{}", notes.state.serial);
+  std::string problem = out_of_reach_ ? "it is out of reach" : "the names are all taken";
+  for (int number = 1; number <= kMostAsideNames && !out_of_reach_; ++number) {
     const std::string object = (number > 1 ? fmt::format("{}-{}", name, number) : name) + ".json";
     Result<void> put = PutNew(object, text, std::min(kAsidePatience, options_.patience));
-    if (put) return Where() + "/" + object;
+    if (put) return *asides_.insert(Where() + "/" + object).first;
     if (put.error().code == ErrorCode::kAlreadyExists) continue;
     problem = put.error().message;
     break;
@@ -105,7 +117,7 @@ Result<std::string> JournalStore::SaveAside(const State& state) {
       Result<void> written = files_.WriteNew(path, text, kAsideMode);
       if (written) {
         (void)files_.SyncFolder(folder);
-        return path;
+        return *asides_.insert(path).first;
       }
       if (written.error().code == ErrorCode::kAlreadyExists) continue;
       (void)files_.Remove(path);
@@ -117,6 +129,18 @@ Result<std::string> JournalStore::SaveAside(const State& state) {
                    fmt::format("what could not be saved in {} could not be written anywhere else: "
                                "{}",
                                Where(), problem));
+}
+
+void JournalStore::DropAside(const std::string& where) {
+  if (asides_.erase(where) == 0) return;
+  const std::string prefix = Where() + "/";
+  if (!where.starts_with(prefix)) {
+    (void)files_.Remove(where);
+    return;
+  }
+  const std::string name = where.substr(prefix.size());
+  const Result<std::optional<Blob>> blob = blobs_.Get(name, {});
+  if (blob && *blob) (void)blobs_.DeleteIf(name, (*blob)->version, {});
 }
 
 // The entry makes sure that nobody who knew the damaged state adds to it, and that its numbers are

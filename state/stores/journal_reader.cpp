@@ -46,6 +46,7 @@ Result<void> JournalView::Follow(const JournalEntry& entry, std::uint64_t bytes,
   last = entry.id;
   epoch = entry.epoch;
   saved_at = entry.saved_at;
+  move = entry.move;
   ++entries;
   entry_bytes += bytes;
   if (entry.reset) {
@@ -95,6 +96,7 @@ Result<JournalView> JournalReader::ReadSnapshot() {
   view.epoch = snapshot->epoch;
   view.saved_at = snapshot->saved_at;
   view.run = snapshot->run;
+  view.move = snapshot->move;
   view.snapshot_bytes = (*blob)->bytes.size();
   view.snapshot_version = (*blob)->version;
   view.snapshot = *std::move(snapshot);

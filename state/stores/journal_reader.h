@@ -36,6 +36,7 @@ struct JournalView {
   std::string saved_at;
   Provenance run;
   std::optional<State> state;
+  std::optional<StateMove> move;
 
   JournalSnapshot snapshot;                     // without its state
   std::optional<BlobVersion> snapshot_version;  // nullopt: there is none

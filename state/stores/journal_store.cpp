@@ -26,6 +26,10 @@ std::string RunText(const Provenance& run) {
 
 }  // namespace
 
+Generation JournalStore::GenerationOf(const EntryId& id) {
+  return id.number == 0 ? Generation{} : Generation{fmt::format("{}:{}", id.number, id.write_id)};
+}
+
 JournalStore::JournalStore(BlobStore& blobs, FileSystem& files, Clock& clock, Random& random,
                            LockHolder self, RecordKinds kinds, JournalStoreOptions options)
     : blobs_(blobs),
@@ -38,8 +42,11 @@ JournalStore::JournalStore(BlobStore& blobs, FileSystem& files, Clock& clock, Ra
       reader_(blobs, clock, random, kinds, options_.patience) {}
 
 Generation JournalStore::Now() const {
-  if (!known_ || !known_->state) return {};
-  return {fmt::format("{}:{}", known_->last.number, known_->last.write_id)};
+  return known_ && known_->state ? PlaceNow() : Generation{};
+}
+
+Generation JournalStore::PlaceNow() const {
+  return known_ ? GenerationOf(known_->last) : Generation{};
 }
 
 Snapshot JournalStore::Known() const {
@@ -68,7 +75,45 @@ Result<Snapshot> JournalStore::Load() {
   // all, the next save finds it at its own number, and is refused.
   pending_.reset();
   if (Result<void> refreshed = Refresh(); !refreshed) return refreshed.error();
+  if (known_->move) return WhyMoved(*known_->move, Where());
+  base_ = Now();
   return Known();
+}
+
+// ---- A place that a state leaves or comes to.
+
+Result<PlacedAt> JournalStore::LoadPlace() {
+  pending_.reset();
+  if (Result<void> refreshed = Refresh(); !refreshed) return refreshed.error();
+  return PlacedAt{{known_->state, known_->move}, PlaceNow()};
+}
+
+Result<void> JournalStore::PutPlace(const PlacedState& placed, Generation* at) {
+  if (Result<void> locked = CheckLock(); !locked) return locked;
+  if (Result<void> refreshed = Refresh(); !refreshed) return refreshed;
+  if (PlaceNow() != *at) return Stale(*at);
+  if (known_->snapshot.read_only) return *known_->snapshot.read_only;
+  // What is there and is no earlier generation of it goes first.
+  if (placed.state && known_->state && known_->state != placed.state) {
+    if (Result<void> emptied = PutPlaceEntry({}); !emptied) return emptied;
+  }
+  if (Result<void> put = PutPlaceEntry(placed); !put) return put;
+  *at = PlaceNow();
+  return {};
+}
+
+Result<void> JournalStore::PutPlaceEntry(const PlacedState& placed) {
+  JournalEntry entry = NextEntry();
+  entry.move = placed.move;
+  entry.reset = !placed.state.has_value();
+  entry.lineage = random_.Uuid();
+  if (placed.state) {
+    entry.lineage = placed.state->lineage;
+    entry.serial = placed.state->serial;
+    entry.digest_key = placed.state->digest_key;
+    entry.changes = ChangesBetween(known_->state.value_or(State{}), *placed.state);
+  }
+  return Write(std::move(entry));
 }
 
 // ---- Saving.
@@ -88,6 +133,7 @@ Result<void> JournalStore::CheckLock(Result<void> (Lease::*confirm)(const std::s
 // What a save that comes too late is told.
 Error JournalStore::Stale(const Generation& at) {
   const std::string hint(kRunAgain);
+  if (known_ && known_->move) return WhyMoved(*known_->move, Where());
   if (!known_ || !known_->state) {
     return MakeError(ErrorCode::kFailedPrecondition,
                      fmt::format("the state {} was removed since it was read", Where()), hint);
@@ -138,15 +184,27 @@ Result<void> JournalStore::Settle(State* state, Generation* at, Put how) {
     if (state->digest_key.empty()) state->digest_key = known_->state->digest_key;
   }
   *at = Now();
+  base_ = *at;
   return {};
 }
 
 Result<void> JournalStore::Save(State& state, Generation* at) {
-  return PutState(state, at, Put::kSave);
+  return Noted(PutState(state, at, Put::kSave));
 }
 
 Result<void> JournalStore::Push(State& state, Generation* at) {
-  return PutState(state, at, Put::kPush);
+  return Noted(PutState(state, at, Put::kPush));
+}
+
+Result<void> JournalStore::Append(State& state, const std::vector<RecordChange>& changes,
+                                  Generation* at) {
+  return Noted(AppendChanges(state, changes, at));
+}
+
+Result<void> JournalStore::Noted(Result<void> saved) {
+  out_of_reach_ = !saved && MayPass(saved.error().code);
+  if (saved) base_ = Now();
+  return saved;
 }
 
 Result<void> JournalStore::PutState(State& state, Generation* at, Put how) {
@@ -163,8 +221,8 @@ Result<void> JournalStore::PutState(State& state, Generation* at, Put how) {
   return PutChanges(state, ChangesBetween(known_->state.value_or(State{}), state), at, how);
 }
 
-Result<void> JournalStore::Append(State& state, const std::vector<RecordChange>& changes,
-                                  Generation* at) {
+Result<void> JournalStore::AppendChanges(State& state, const std::vector<RecordChange>& changes,
+                                         Generation* at) {
   if (Result<void> locked = CheckLock(); !locked) return locked;
   const bool settle = MustSettle(*at);
   if (settle) {
@@ -182,6 +240,7 @@ Result<void> JournalStore::Append(State& state, const std::vector<RecordChange>&
 
 Result<void> JournalStore::PutChanges(State& state, std::vector<RecordChange> changes,
                                       Generation* at, Put how) {
+  if (known_->move) return WhyMoved(*known_->move, Where());
   if (known_->snapshot.read_only) return *known_->snapshot.read_only;
   if (Result<void> own = CheckIsOfThisPlace(); !own) return own;
   const std::uint64_t last = known_->state ? known_->state->serial : 0;
@@ -349,7 +408,10 @@ Result<Snapshot> JournalStore::Fence() {
     entry.serial = loaded->state->serial;
     entry.digest_key = loaded->state->digest_key;
     Result<void> written = Write(std::move(entry));
-    if (written) return Known();
+    if (written) {
+      base_ = Now();
+      return Known();
+    }
     if (written.error().code != ErrorCode::kFailedPrecondition) return written.error();
   }
   return MakeError(ErrorCode::kUnavailable,

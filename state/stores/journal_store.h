@@ -4,7 +4,7 @@
 //   journal/000000000042.json  entry 42: what one save changed
 //   history/…                  how earlier runs left the state
 //   lock.json                  the lease of the run that is under way (lease.h)
-//   errored-43.json            what a run that was overtaken could not save
+//   errored-43.json            what a run that was overtaken could not save (run_notes.h)
 //
 // A save creates the entry after the last one, if it is absent: that is the comparison and the
 // exchange, whatever became of the lock. The bytes of an entry are made once and hold a random ID,
@@ -27,6 +27,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -36,6 +37,7 @@
 #include "providers/os/file_system.h"
 #include "state/blob_store.h"
 #include "state/record_codec.h"
+#include "state/run_notes.h"
 #include "state/store.h"
 #include "state/stores/journal_reader.h"
 #include "state/stores/lease.h"
@@ -80,7 +82,10 @@ class JournalStore final : public StateStore {
   }
   Result<State> LoadHistory(std::uint64_t serial) override;
   Result<std::string> SaveAside(const State& state) override;
+  void DropAside(const std::string& where) override;
   Result<std::string> SetAside() override;
+  Result<PlacedAt> LoadPlace() override;
+  Result<void> PutPlace(const PlacedState& placed, Generation* at) override;
   std::vector<std::string> TakeWarnings() override { return std::exchange(warnings_, {}); }
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
                                           std::stop_token stop) override;
@@ -125,6 +130,11 @@ class JournalStore final : public StateStore {
   bool MustSettle(const Generation& at) const { return known_ && pending_ && at == Now(); }
   Result<void> Settle(State* state, Generation* at, Put how);
   Result<void> PutState(State& state, Generation* at, Put how);
+  Result<void> AppendChanges(State& state, const std::vector<RecordChange>& changes,
+                             Generation* at);
+  // What this store learns from how a save ended.
+  Result<void> Noted(Result<void> saved);
+  Result<void> PutPlaceEntry(const PlacedState& placed);
   Result<void> PutChanges(State& state, std::vector<RecordChange> changes, Generation* at, Put how);
   Result<void> CheckIsOfThisPlace();
   JournalEntry NextEntry() const;
@@ -136,7 +146,10 @@ class JournalStore final : public StateStore {
   Result<void> CheckLock(Result<void> (Lease::*confirm)(const std::stop_token&) = &Lease::Confirm);
   Result<void> CheckContinues(const State& state) const;
   Error Stale(const Generation& at);
+  static Generation GenerationOf(const EntryId& id);
   Generation Now() const;
+  Generation PlaceNow() const;
+  RunNotes NotesOf(const State& state) const;
   Snapshot Known() const;
 
   bool IsDue() const;
@@ -176,7 +189,10 @@ class JournalStore final : public StateStore {
   std::optional<JournalView> known_;  // what this store read or wrote last
   std::string fence_;                 // write ID of this run's fence, while its epoch lasts
   std::optional<Pending> pending_;
-  std::weak_ptr<Lease> lease_;  // of the lock, while it is held
+  Generation base_;               // which this run goes on from
+  bool out_of_reach_ = false;     // when something was to be saved last
+  std::set<std::string> asides_;  // where SaveAside wrote
+  std::weak_ptr<Lease> lease_;    // of the lock, while it is held
   std::vector<std::string> warnings_;
 };
 

@@ -260,6 +260,7 @@ Result<std::string> LocalStore::SaveAside(const State& state) {
       if (written) {
         // The bytes are on the disk; a name that gets lost would take a loss of power as well.
         (void)files_.SyncFolder(folder);
+        asides_.insert(path);
         return path;
       }
       if (written.error().code == ErrorCode::kAlreadyExists) continue;
@@ -272,6 +273,10 @@ Result<std::string> LocalStore::SaveAside(const State& state) {
                    fmt::format("what could not be saved in {} could not be written anywhere else: "
                                "{}",
                                path_, problems.empty() ? "the names are all taken" : problems));
+}
+
+void LocalStore::DropAside(const std::string& where) {
+  if (asides_.erase(where) > 0) (void)files_.Remove(where);
 }
 
 Result<std::string> LocalStore::SetAside() {

@@ -41,12 +41,6 @@ bool IsTempName(std::string_view name, const std::string& target) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// Lives as long as the process, and has to tell apart what people and podctl save, not what
-// somebody contrives: who may write the file needs no collision.
-Generation GenerationOf(const std::string& text) {
-  return {fmt::format("{:016x}-{}", std::hash<std::string>{}(text), text.size())};
-}
-
 Error SaveFailed(const std::string& path, const Error& cause) {
   return MakeError(cause.code, fmt::format("cannot save the state {}: {}", path, cause.message),
                    "The state saved before still stands.");
@@ -71,6 +65,12 @@ LockHolder LockHolder::ThisProcess() {
   const std::string host = HostName();
   return {host,          UserName() + "@" + host, ProcessId(),
           &ProcessRanAt, ProcessMark(),           &ProcessHasEnded};
+}
+
+// Lives as long as the process, and has to tell apart what people and podctl save, not what
+// somebody contrives: who may write the file needs no collision.
+Generation LocalStore::GenerationOf(const std::string& text) {
+  return {fmt::format("{:016x}-{}", std::hash<std::string>{}(text), text.size())};
 }
 
 LocalStore::LocalStore(std::string path, FileSystem& files, Clock& clock, Random& random,

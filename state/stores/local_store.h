@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -47,7 +48,10 @@ class LocalStore : public StateStore {
   Result<std::vector<HistoryEntry>> History() override;
   Result<State> LoadHistory(std::uint64_t serial) override;
   Result<std::string> SaveAside(const State& state) override;
+  void DropAside(const std::string& where) override;
   Result<std::string> SetAside() override;
+  Result<PlacedAt> LoadPlace() override;
+  Result<void> PutPlace(const PlacedState& placed, Generation* at) override;
   std::vector<std::string> TakeWarnings() override { return std::exchange(warnings_, {}); }
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
                                           std::stop_token stop) override;
@@ -69,6 +73,7 @@ class LocalStore : public StateStore {
     std::string text;
   };
 
+  static Generation GenerationOf(const std::string& text);
   // The file to replace, links followed; an error that names the folder when there is none.
   Result<std::string> Target();
   Error CannotRead(Error error) const;
@@ -95,7 +100,8 @@ class LocalStore : public StateStore {
   RecordKinds kinds_;
   LocalStoreOptions options_;
   std::optional<Known> known_;
-  bool kept_ = false;  // the generation before this run's first save was looked after
+  std::set<std::string> asides_;  // where SaveAside wrote
+  bool kept_ = false;             // the generation before this run's first save was looked after
   std::vector<std::string> warnings_;
 };
 

@@ -5,7 +5,9 @@
 #include "plans/kinds/pod/settle.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
+#include "state/run_notes.h"
 #include "state/state_json.h"
+#include "state/state_move.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace podctl::fuzz {
@@ -32,7 +34,28 @@ void Settle(const State& state) {
          "a state that was settled can be read", written);
 }
 
+// What a place says of where its state goes, and what a run could not save.
+void ReadOnItsWay(std::string_view text) {
+  const Result<PlacedState> placed = PlacedFromJson(text, "podctl.state.json", RememberedKinds());
+  if (!placed) {
+    ExpectShowable(placed.error());
+  } else if (placed->move) {
+    ExpectShowable(WhyMoved(*placed->move, "podctl.state.json"));
+    const std::string written = PlacedToJson(*placed);
+    const auto again = PlacedFromJson(written, "podctl.state.json", RememberedKinds());
+    Expect(again.has_value() && *again == *placed, "a place is read back equal", written);
+  }
+  const Result<RunNotes> notes = NotesFromJson(text, "errored-2.json", RememberedKinds());
+  if (!notes) return ExpectShowable(notes.error());
+  const std::string written = NotesToJson(*notes);
+  const auto again = NotesFromJson(written, "errored-2.json", RememberedKinds());
+  Expect(again.has_value() && again->state == notes->state && again->base == notes->base &&
+             again->sent == notes->sent,
+         "notes are read back equal", written);
+}
+
 void Read(std::string_view text) {
+  ReadOnItsWay(text);
   const Result<State> state = StateFromJson(text, "podctl.state.json", RememberedKinds());
   if (!state) {
     ExpectShowable(state.error());

@@ -88,6 +88,7 @@ class LogStore final : public StateStore {
   Result<std::string> SaveAside(const State& state) override {
     return snapshots_->SaveAside(state);
   }
+  void DropAside(const std::string& where) override { snapshots_->DropAside(where); }
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
                                           std::stop_token stop) override {
     return snapshots_->Lock(info, wait, std::move(stop));

@@ -191,6 +191,50 @@ TEST_F(ExecutorTest, WhatCannotBeSavedIsWrittenAsideForPush) {
   EXPECT_THAT(harness_.Requests(), ElementsAre("create a"));
 }
 
+// Whoever kills the run now, or takes its machine away, takes nothing that is not written down.
+TEST_F(ExecutorTest, WhatCannotBeSavedLiesAsideBeforeTheRunEnds) {
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b"));
+  const auto aside = [&]() -> std::optional<State> {
+    std::optional<State> found;
+    for (const std::string& path : harness_.files.AllFiles()) {
+      if (path.find(".errored-") == std::string::npos) continue;
+      EXPECT_FALSE(found) << "two of them";
+      found = *StateFromJson(*harness_.files.FileText(path), path, RememberedKinds());
+    }
+    return found;
+  };
+  harness_.cloud.Before("create", [&](FakeProvider&) { harness_.files.SetReadOnly("/project"); });
+  std::size_t seen = 0;
+  harness_.cloud.Before("attributes", [&](FakeProvider&) {
+    const auto known = aside();
+    if (known) seen = std::max(seen, Pods(*known).size());
+  });
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_EQ(seen, 2U);
+  ASSERT_TRUE(result.unsaved);
+  EXPECT_TRUE(Pods(*aside()).at(Addr("pod.a")).exists());
+  EXPECT_TRUE(Pods(*aside()).at(Addr("pod.b")).exists());
+}
+
+TEST_F(ExecutorTest, WhatLiesAsideGoesOnceItIsSaved) {
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b"));
+  bool lay_aside = false;
+  harness_.cloud.Before("create", [&](FakeProvider&) { harness_.files.SetReadOnly("/project"); });
+  harness_.cloud.Before("attributes", [&](FakeProvider&) {
+    for (const std::string& path : harness_.files.AllFiles()) {
+      if (path.find(".errored-") == std::string::npos) continue;
+      lay_aside = true;
+      harness_.files.SetReadOnly("/project", false);
+    }
+  });
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_TRUE(lay_aside);
+  EXPECT_TRUE(result.save_error);
+  EXPECT_FALSE(result.unsaved);
+  EXPECT_THAT(harness_.files.AllFiles(),
+              ::testing::Not(::testing::Contains(::testing::HasSubstr(".errored-"))));
+}
+
 TEST_F(ExecutorTest, WhatCannotBeWrittenAnywhereIsSaid) {
   harness_.Pods(Harness::Pod("a"));
   harness_.cloud.Before("create", [&](FakeProvider&) { harness_.files.LimitSpace(0); });

@@ -289,7 +289,7 @@ TEST(JournalStore, ANewerPodctlsObjectsNameIt) {
   auto run = world.OpenWithSample();
   std::string text = *world.place.Text(EntryName(1));
   const std::string needs = "\"needs\":{\"format\":1,\"podctl\":\"";
-  text.replace(text.find(needs), needs.size(), "\"needs\":{\"format\":2,\"podctl\":\"9");
+  text.replace(text.find(needs), needs.size(), "\"needs\":{\"format\":3,\"podctl\":\"9");
   world.place.Set(EntryName(1), text);
   const auto loaded = world.Open()->Load();
   ASSERT_FALSE(loaded);
@@ -303,7 +303,7 @@ TEST(JournalStore, AReaderThatMayNotWriteReads) {
   run->store.Compact();
   auto document = ParseJson(*world.place.Text(kSnapshotName));
   ASSERT_TRUE(document);
-  document->SetPath("journal.least_writer.format", 2);
+  document->SetPath("journal.least_writer.format", 3);
   document->Set("journal", [&] {
     Value head = (*document)["journal"];
     head.Erase("checksum");
@@ -346,7 +346,7 @@ TEST(JournalStore, WhoWasOvertakenIsToldByWhomAndWritesNothingMore) {
   const auto aside = slow->store.SaveAside(slow->state);
   ASSERT_TRUE(aside);
   EXPECT_EQ(*aside, "fake://bucket/prefix/errored-3.json");
-  const auto notes = StateFromJson(*world.place.Text("errored-3.json"), "aside", RememberedKinds());
+  const auto notes = NotesFromJson(*world.place.Text("errored-3.json"), "aside", RememberedKinds());
   ASSERT_TRUE(notes);
   EXPECT_FALSE(CheckPush(*thief->Load(), *notes, false));
 }
@@ -773,6 +773,57 @@ TEST(JournalStore, WhatCannotBeSavedAsideThereIsSavedHere) {
   ASSERT_TRUE(aside) << aside.error().message;
   EXPECT_EQ(*aside, "/tmp/podctl.errored-2");
   EXPECT_TRUE(run->files.FileText("/tmp/podctl.errored-2"));
+}
+
+// What an outage left replaces what it follows, and nothing that anybody saved since.
+TEST(JournalStore, NotesOfAnOutageArePushedOnlyWhereTheyBelong) {
+  for (const bool lost_answer : {false, true}) {
+    for (const bool overtaken : {false, true}) {
+      JournalWorld world;
+      auto run = world.OpenWithSample();
+      // From here on nothing comes through, or the first of it does and nobody says so.
+      bool first = true;
+      run->blobs.before = [&](const BlobRequest& request) {
+        if (lost_answer && request.writes() && std::exchange(first, false)) {
+          return BlobFault{BlobFault::Kind::kLostAfter, {}, 0};
+        }
+        return Refuse(ErrorCode::kUnavailable, "out of reach");
+      };
+      State known = run->state;
+      Pods(known)[Addr("pod.research")].current.uid = "made";
+      Generation at = run->at;
+      const auto saved = run->store.Append(known, ChangesBetween(run->state, known), &at);
+      ASSERT_FALSE(saved);
+      ASSERT_TRUE(MayPass(saved.error().code));
+      Pods(known)[Addr("pod.research")].current.uid = "made and more";
+      const auto aside = run->store.SaveAside(known);
+      ASSERT_TRUE(aside) << aside.error().message;
+      EXPECT_EQ(*aside, "/tmp/podctl.errored-2");
+      const auto notes = NotesFromJson(*run->files.FileText(*aside), *aside, RememberedKinds());
+      ASSERT_TRUE(notes) << notes.error().message;
+      EXPECT_EQ(notes->sent.has_value(), lost_answer);
+      if (overtaken) {
+        // A fence alone: it changes nothing, and not the serial either.
+        ASSERT_TRUE(world.Open("there")->store.Fence());
+      }
+      auto pusher = world.Open();
+      const auto stored = pusher->Load();
+      ASSERT_TRUE(stored);
+      const auto may = CheckPush(*stored, *notes, false);
+      EXPECT_EQ(may.has_value(), !overtaken);
+      if (overtaken) {
+        EXPECT_EQ(may.error().code, ErrorCode::kFailedPrecondition);
+        continue;
+      }
+      pusher->state = notes->state;
+      ASSERT_TRUE(pusher->store.Push(pusher->state, &pusher->at));
+      EXPECT_EQ(Uid(MustRead(world)), "made and more");
+      // Once pushed it is history.
+      EXPECT_FALSE(CheckPush(*world.Open()->Load(), *notes, false));
+      run->store.DropAside(*aside);
+      EXPECT_FALSE(run->files.FileText(*aside));
+    }
+  }
 }
 
 // ---- Texts and formats that stay.

@@ -1,0 +1,37 @@
+// What a run knew and could not save, as one document that `podctl state push` takes: the state
+// that would have come next, and what that was to follow. Whoever has saved since then knows
+// better, so it replaces nothing but what it follows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "providers/base/error.h"
+#include "state/provenance.h"
+#include "state/record_codec.h"
+#include "state/state.h"
+#include "state/store.h"
+
+namespace podctl {
+
+struct RunNotes {
+  State state;
+  // The generation that the run went on from; nullopt: whoever wrote this did not say, and the
+  // serial alone tells.
+  std::optional<Generation> base = {};
+  // The one after it that the run sent, and of which it never heard whether it stands there.
+  std::optional<Generation> sent = {};
+  std::uint64_t epoch = 0;
+  Provenance run = {};
+};
+
+std::string NotesToJson(const RunNotes& notes);
+// Also of a state alone. Errors as of StateFromJson.
+Result<RunNotes> NotesFromJson(std::string_view text, const std::string& origin, RecordKinds kinds);
+
+// As CheckPush of the state alone; where `base` is known, it or `sent` must be what is stored.
+Result<void> CheckPush(const Snapshot& stored, const RunNotes& notes, bool force);
+
+}  // namespace podctl
