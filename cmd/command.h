@@ -159,6 +159,8 @@ extern const Command kStatePull;
 extern const Command kStatePush;
 extern const Command kStateHistory;
 extern const Command kStateRestore;
+extern const Command kStateDiff;
+extern const Command kStateMigrate;
 extern const Command kImport;
 extern const Command kLock;
 extern const Command kLockStatus;

@@ -82,12 +82,12 @@ std::span<const Command* const> Commands() {
       &commands::kKill,         &commands::kState,        &commands::kStateInit,
       &commands::kStateList,    &commands::kStateShow,    &commands::kStateMv,
       &commands::kStateRm,      &commands::kStatePull,    &commands::kStatePush,
-      &commands::kStateHistory, &commands::kStateRestore, &commands::kImport,
-      &commands::kLock,         &commands::kLockStatus,   &commands::kUnlock,
-      &commands::kAuth,         &commands::kAuthStatus,   &commands::kAuthorize,
-      &commands::kEmulator,     &commands::kTypes,        &commands::kVersions,
-      &commands::kCompletion,   &commands::kVersion,      &commands::kHelp,
-      &commands::kComplete,
+      &commands::kStateHistory, &commands::kStateRestore, &commands::kStateDiff,
+      &commands::kStateMigrate, &commands::kImport,       &commands::kLock,
+      &commands::kLockStatus,   &commands::kUnlock,       &commands::kAuth,
+      &commands::kAuthStatus,   &commands::kAuthorize,    &commands::kEmulator,
+      &commands::kTypes,        &commands::kVersions,     &commands::kCompletion,
+      &commands::kVersion,      &commands::kHelp,         &commands::kComplete,
   };
   return kAll;
 }

@@ -168,6 +168,7 @@ class Loader {
       if (first == nullptr) {
         first = &entry;
         spec.state = path;
+        spec.state_place = node.Place();
       } else if (path != spec.state) {
         reader.Conflict(*entry.key, {"", "state"},
                         fmt::format("`state` has two values: {} and {}", spec.state, path),

@@ -36,8 +36,9 @@ struct Spec {
   std::string digest;   // SHA-256 over the files' contents, in hex: tells whether a spec was edited
   std::string project;  // of things that name none; empty: there is no such project
   std::string zone;
-  std::string state;                     // `state:` of the spec; empty: podctl.state.json beside it
   std::vector<OtherState> other_states;  // in the order of the files
+  std::string state;                     // `state:` of the spec; empty: podctl.state.json beside it
+  SourcePlace state_place;               // of that
   std::vector<std::string> files;
   // From what the spec names; never null.
   std::shared_ptr<const WithheldFiles> withheld = std::make_shared<WithheldFiles>();

@@ -1,0 +1,92 @@
+// podctl state diff: in what two generations of the state differ.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cmd/command.h"
+#include "cmd/reporter.h"
+#include "cmd/views/state_diff_view.h"
+#include "cmd/wiring.h"
+#include "state/run_notes.h"
+#include "state/state_json.h"
+#include "state/store.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kPresent = "present";
+
+struct StateDiffOptions {
+  std::string before;
+  std::string after = std::string(kPresent);
+};
+
+std::optional<std::uint64_t> SerialOf(const std::string& word) {
+  std::uint64_t serial = 0;
+  const char* last = word.data() + word.size();
+  const auto [end, error] = std::from_chars(word.data(), last, serial);
+  return error == std::errc() && end == last ? std::optional(serial) : std::nullopt;
+}
+
+Result<State> Generation(StateStore& store, std::uint64_t serial) {
+  Result<State> kept = store.LoadHistory(serial);
+  if (kept || kept.error().code != ErrorCode::kNotFound) return kept;
+  Result<Snapshot> stored = store.Load();
+  const bool is_present = stored && stored->state && stored->state->serial == serial;
+  return is_present ? Result<State>(*std::move(stored->state)) : kept;
+}
+
+// What `word` names: a serial, the present state, or a file (also what could not be saved).
+Result<State> StateNamed(Wiring& wiring, StateStore& store, const std::string& word,
+                         std::string* name) {
+  if (word == kPresent) {
+    *name = "the present state";
+    Result<Snapshot> stored = store.Load();
+    if (!stored) return stored.error();
+    return std::move(stored->state).value_or(State{});
+  }
+  if (const auto serial = SerialOf(word)) {
+    *name = fmt::format("serial {}", *serial);
+    return Generation(store, *serial);
+  }
+  *name = word;
+  auto text =
+      IsStateUrl(word) ? wiring.ReadStateObject(word) : wiring.files().Read(word, kMaxStateBytes);
+  if (!text) return text.error();
+  Result<RunNotes> notes = NotesFromJson(*text, word, wiring.kinds().remembered);
+  if (!notes) return notes.error();
+  return std::move(notes->state);
+}
+
+int RunStateDiff(Wiring& wiring, const StateDiffOptions& options) {
+  Reporter& reporter = wiring.reporter();
+  const auto store = wiring.OpenStore();
+  StateSides sides;
+  const auto before = StateNamed(wiring, *store, options.before, &sides.before);
+  if (!before) return reporter.ShowFailure(before.error());
+  const auto after = StateNamed(wiring, *store, options.after, &sides.after);
+  if (!after) return reporter.ShowFailure(after.error());
+  const auto changes = ChangesBetween(*before, *after);
+  reporter.Document([&] { return StateDiffDocument(changes, sides); },
+                    [&](Streams& streams) {
+                      const bool color = streams.color && streams.out_is_terminal;
+                      streams.out << StateDiffText(changes, sides, color);
+                    });
+  return 0;
+}
+
+constexpr Flag kDiffFlags[] = {
+    Required(OneValue<&StateDiffOptions::before>(
+        "A", "", "a serial of `podctl state history`, `present`, or a file")),
+    OneValue<&StateDiffOptions::after>("B", "", "another one; without it, the present state"),
+};
+
+}  // namespace
+
+const Command commands::kStateDiff("state diff", "show in what two generations differ", kDiffFlags,
+                                   WithWorld<RunStateDiff>);
+
+}  // namespace podctl

@@ -1,0 +1,111 @@
+// A state in a bucket: an outage in the middle of an apply that is killed then, and a state that
+// moves there from a file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "providers/base/json.h"
+#include "tests/e2e/harness.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kPlace = "gs://states/pods";
+constexpr const char* kPods =
+    "  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n";
+
+class StatePlacesTest : public ::testing::Test {
+ protected:
+  void Begin(const std::string& delay) {
+    box_.StartEmulator("none", delay);
+    box_.SetVariable("STORAGE_EMULATOR_HOST", box_.url());
+    const Reply made =
+        box_.Http("POST", "/storage/v1/b?project=my-project", R"({"name": "states"})");
+    ASSERT_EQ(made.status, 200) << ToJson(made.body);
+    box_.WriteSpec(kPods);
+  }
+  void UseBucket() {
+    box_.WriteFile("podctl.yaml",
+                   box_.ReadFile("podctl.yaml") + "state: " + std::string(kPlace) + "\n");
+  }
+  // What could not be saved; "": nothing lies there.
+  std::string Aside() const {
+    for (const auto& entry : std::filesystem::directory_iterator(box_.Path("."))) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("podctl.errored-")) return name;
+    }
+    return "";
+  }
+  void ExpectOneNodeAndAnEmptyPlan() {
+    EXPECT_EQ(box_.Calls("nodes.create"), 1) << ToJson(box_.Requests());
+    const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
+    EXPECT_EQ(plan.code, 0) << plan;
+  }
+
+  Sandbox box_;
+};
+
+TEST_F(StatePlacesTest, AnOutageAndAKillLoseNothingThatWasKnown) {
+  Begin("2s");
+  UseBucket();
+  auto run = box_.Start({"apply", "--auto-approve"});
+  ASSERT_TRUE(Eventually([&] { return box_.Calls("nodes.create") == 1; })) << run->err();
+  box_.OrderFault(R"({"path": "/storage/v1/", "status": 503, "times": 100000})");
+  // Each save is tried for half a minute.
+  ASSERT_TRUE(Eventually([&] { return !Aside().empty(); }, std::chrono::seconds(120)))
+      << run->err();
+  run->Signal(SIGKILL);
+  run->Wait();
+  box_.ForgetFaults();
+  const std::string aside = Aside();
+  EXPECT_THAT(box_.ReadFile(aside), HasSubstr("operations/"));
+  const RunResult pushed = box_.Run({"state", "push", aside});
+  EXPECT_EQ(pushed.code, 0) << pushed;
+  box_.Apply();
+  ExpectOneNodeAndAnEmptyPlan();
+  // What was saved since is not given up for it.
+  const RunResult again = box_.Run({"state", "push", aside});
+  EXPECT_EQ(again.code, 1) << again;
+  EXPECT_THAT(again.err, HasSubstr("another run has saved since")) << again;
+  ExpectOneNodeAndAnEmptyPlan();
+}
+
+TEST_F(StatePlacesTest, AStateMovesToTheBucketAndTheFileSaysSo) {
+  Begin("0.1s");
+  box_.Apply();
+  const RunResult moved = box_.Run({"state", "migrate", "--to", kPlace});
+  ASSERT_EQ(moved.code, 0) << moved;
+  EXPECT_THAT(moved.out,
+              AllOf(HasSubstr("Moved the state from podctl.state.json to gs://states/pods: serial"),
+                    HasSubstr("Now write into the spec:\n  state: gs://states/pods\n")))
+      << moved;
+  for (const Arguments& words :
+       {Arguments{"plan"}, Arguments{"apply", "--auto-approve"}, Arguments{"show"},
+        Arguments{"state", "push", "--force", "podctl.state.json"}}) {
+    const RunResult refused = box_.Run(words);
+    EXPECT_EQ(refused.code, 1) << refused;
+    EXPECT_THAT(refused.err, HasSubstr("was moved to gs://states/pods")) << refused;
+  }
+  UseBucket();
+  ExpectOneNodeAndAnEmptyPlan();
+  const RunResult history = box_.Run({"state", "history", "--json"});
+  ASSERT_EQ(history.code, 0) << history;
+  const Value run = ParseJson(history.out).value_or(Value())["generations"].AsList()[0]["run"];
+  EXPECT_EQ(run["operation"], Value("state migrate")) << history;
+  const RunResult same = box_.Run({"state", "diff", "present", "present"});
+  EXPECT_EQ(same.code, 0) << same;
+  // And back, where the line in the spec is named.
+  const RunResult back = box_.Run({"state", "migrate", "--to", "podctl.state.json"});
+  ASSERT_EQ(back.code, 0) << back;
+  EXPECT_THAT(back.out, AllOf(HasSubstr("Now change podctl.yaml:"),
+                              HasSubstr("into:\n  state: podctl.state.json\n")))
+      << back;
+}
+
+}  // namespace
+}  // namespace podctl::testing
