@@ -403,6 +403,11 @@ void Wiring::AddCommit(Provenance* run) {
   run->dirty = commit->dirty;
 }
 
+std::optional<bool> Wiring::GitFollows(const std::string& path) {
+  GitFolder git(parts_->processes, FolderOf(path), interrupt_.drain());
+  return git.Follows(path.substr(path.rfind('/') + 1));
+}
+
 std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
   if (IsStateUrl(path)) {
     auto place = PlaceOf(path);

@@ -97,6 +97,8 @@ class Wiring {
   // them.
   Result<bool> MakeStateBucket(const std::string& url, const std::string& project,
                                const std::string& location);
+  // Whether git follows the file, there or not; nullopt: that cannot be told.
+  std::optional<bool> GitFollows(const std::string& path);
   // Where the state is, for commands that need no spec: --state, else the spec's `state:` (problems
   // elsewhere in the spec do not matter here), else podctl.state.json beside the one file or in the
   // one folder that -f names; in the current folder when it names several.

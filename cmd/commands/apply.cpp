@@ -24,6 +24,7 @@
 #include "plans/fleet/exec/standard_input.h"
 #include "plans/session/apply.h"
 #include "plans/session/due_jobs.h"
+#include "plans/session/pipeline_state.h"
 #include "plans/session/plan.h"
 #include "plans/session/saved_plan.h"
 #include "providers/base/text.h"
@@ -249,8 +250,12 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
     reporter.End();
     return reporter.FailedExitCode();
   }
-  const StartedOnPods started(wiring.files(), wiring.environment(),
-                              wiring.state_choice().For(run->spec));
+  const std::string state = wiring.state_choice().For(run->spec);
+  const auto lost =
+      WarnOfLostState(wiring.environment(), wiring.files(), state,
+                      [&](const std::string& path) { return wiring.GitFollows(path); });
+  if (lost) run->problems.Add(*lost);
+  const StartedOnPods started(wiring.files(), wiring.environment(), state);
   ShowWhatIsPlanned(reporter, *run, true, JobsThatEnd(started, *run));
   const bool sound = !run->problems.has_errors();
   bool saved = options.out.empty();

@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kPlace = "gs://states/pods";
 constexpr const char* kPods =
@@ -105,6 +106,22 @@ TEST_F(StatePlacesTest, AStateMovesToTheBucketAndTheFileSaysSo) {
   EXPECT_THAT(back.out, AllOf(HasSubstr("Now change podctl.yaml:"),
                               HasSubstr("into:\n  state: podctl.state.json\n")))
       << back;
+}
+
+TEST_F(StatePlacesTest, APipelineIsWarnedOfAStateThatItWouldLose) {
+  Begin("0.1s");
+  constexpr const char* kWarning = "The state would be lost with this pipeline's machine";
+  EXPECT_THAT(box_.Run({"plan"}).out, Not(HasSubstr(kWarning)));
+  box_.SetVariable("CI", "true");
+  const RunResult plan = box_.Run({"plan"});
+  EXPECT_EQ(plan.code, 0) << plan;
+  EXPECT_THAT(plan.out + plan.err, HasSubstr(kWarning)) << plan;
+  box_.Apply();  // the file is there then
+  const RunResult again = box_.Run({"plan"});
+  EXPECT_THAT(again.out + again.err, Not(HasSubstr(kWarning))) << again;
+  UseBucket();
+  const RunResult bucket = box_.Run({"plan"});
+  EXPECT_THAT(bucket.out + bucket.err, Not(HasSubstr(kWarning))) << bucket;
 }
 
 }  // namespace
