@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -39,9 +40,12 @@ Result<State> Generation(StateStore& store, std::uint64_t serial) {
   return is_present ? Result<State>(*std::move(stored->state)) : kept;
 }
 
+// How the text of a file, or of an object beside a state, is read.
+using ReadText = std::function<Result<std::string>(const std::string& place)>;
+
 // What `word` names: a serial, the present state, or a file (also what could not be saved).
-Result<State> StateNamed(Wiring& wiring, StateStore& store, const std::string& word,
-                         std::string* name) {
+Result<State> StateNamed(StateStore& store, const ReadText& read, RecordKinds kinds,
+                         const std::string& word, std::string* name) {
   if (word == kPresent) {
     *name = "the present state";
     Result<Snapshot> stored = store.Load();
@@ -53,10 +57,9 @@ Result<State> StateNamed(Wiring& wiring, StateStore& store, const std::string& w
     return Generation(store, *serial);
   }
   *name = word;
-  auto text =
-      IsStateUrl(word) ? wiring.ReadStateObject(word) : wiring.files().Read(word, kMaxStateBytes);
+  auto text = read(word);
   if (!text) return text.error();
-  Result<RunNotes> notes = NotesFromJson(*text, word, wiring.kinds().remembered);
+  Result<RunNotes> notes = NotesFromJson(*text, word, kinds);
   if (!notes) return notes.error();
   return std::move(notes->state);
 }
@@ -64,10 +67,15 @@ Result<State> StateNamed(Wiring& wiring, StateStore& store, const std::string& w
 int RunStateDiff(Wiring& wiring, const StateDiffOptions& options) {
   Reporter& reporter = wiring.reporter();
   const auto store = wiring.OpenStore();
+  const ReadText read = [&](const std::string& place) {
+    return IsStateUrl(place) ? wiring.ReadStateObject(place)
+                             : wiring.files().Read(place, kMaxStateBytes);
+  };
+  const RecordKinds kinds = wiring.kinds().remembered;
   StateSides sides;
-  const auto before = StateNamed(wiring, *store, options.before, &sides.before);
+  const auto before = StateNamed(*store, read, kinds, options.before, &sides.before);
   if (!before) return reporter.ShowFailure(before.error());
-  const auto after = StateNamed(wiring, *store, options.after, &sides.after);
+  const auto after = StateNamed(*store, read, kinds, options.after, &sides.after);
   if (!after) return reporter.ShowFailure(after.error());
   const auto changes = ChangesBetween(*before, *after);
   reporter.Document([&] { return StateDiffDocument(changes, sides); },

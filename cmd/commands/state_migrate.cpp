@@ -38,10 +38,12 @@ Result<std::string> InterruptedTarget(StateStore& from) {
                    "To begin one: `podctl state migrate --to PLACE`.");
 }
 
-Result<std::string> TargetOf(Wiring& wiring, StateStore& from, const StateMigrateOptions& options) {
+// `url`: how a state's URL is written in one way.
+Result<std::string> TargetOf(const decltype(LoadOptions::state_url)& url, StateStore& from,
+                             const StateMigrateOptions& options) {
   if (options.to.empty()) return InterruptedTarget(from);
   if (!IsStateUrl(options.to)) return WholeName(options.to);
-  return wiring.SpecOptions().state_url(options.to);
+  return url(options.to);
 }
 
 // As a spec in `folder` writes the place.
@@ -58,9 +60,7 @@ struct SpecLine {
   std::string text;
 };
 
-SpecLine LineToChange(Wiring& wiring, const std::string& to) {
-  Diagnostics ignored;
-  const Spec spec = wiring.ReadSpec(ignored);
+SpecLine LineToChange(const Spec& spec, const std::string& to) {
   const std::string file = !spec.state_place.file.empty() ? spec.state_place.file
                            : spec.files.empty()           ? ""
                                                           : spec.files.front();
@@ -107,7 +107,7 @@ int RunStateMigrate(Wiring& wiring, const StateMigrateOptions& options) {
   Reporter& reporter = wiring.reporter();
   const std::string from = wiring.StatePath();
   const auto old_store = wiring.OpenStore(from);
-  const auto to = TargetOf(wiring, *old_store, options);
+  const auto to = TargetOf(wiring.SpecOptions().state_url, *old_store, options);
   if (!to) return reporter.ShowFailure(to.error());
   const auto new_store = wiring.OpenStore(*to);
   const LockRequest request = wiring.lock_request("state migrate");
@@ -126,7 +126,8 @@ int RunStateMigrate(Wiring& wiring, const StateMigrateOptions& options) {
                                      "there replaces it.",
                                      end->not_reached));
   }
-  ShowMoved(reporter, from, *to, *end, LineToChange(wiring, *to));
+  Diagnostics ignored;
+  ShowMoved(reporter, from, *to, *end, LineToChange(wiring.ReadSpec(ignored), *to));
   return 0;
 }
 

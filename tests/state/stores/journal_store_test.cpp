@@ -810,7 +810,7 @@ TEST(JournalStore, NotesOfAnOutageArePushedOnlyWhereTheyBelong) {
       const auto stored = pusher->Load();
       ASSERT_TRUE(stored);
       const auto may = CheckPush(*stored, *notes, false);
-      EXPECT_EQ(may.has_value(), !overtaken);
+      ASSERT_EQ(may.has_value(), !overtaken);
       if (overtaken) {
         EXPECT_EQ(may.error().code, ErrorCode::kFailedPrecondition);
         continue;
