@@ -79,6 +79,10 @@ TEST_F(StatePlacesTest, AnOutageAndAKillLoseNothingThatWasKnown) {
 TEST_F(StatePlacesTest, AStateMovesToTheBucketAndTheFileSaysSo) {
   Begin("0.1s");
   box_.Apply();
+  const RunResult commit = box_.RunProgram(
+      {"sh", "-c",
+       "git init -q . && git add podctl.yaml && git -c user.name=a -c user.email=a@b commit -qm x "
+       "&& git rev-parse HEAD"});
   const RunResult moved = box_.Run({"state", "migrate", "--to", kPlace});
   ASSERT_EQ(moved.code, 0) << moved;
   EXPECT_THAT(moved.out,
@@ -98,6 +102,10 @@ TEST_F(StatePlacesTest, AStateMovesToTheBucketAndTheFileSaysSo) {
   ASSERT_EQ(history.code, 0) << history;
   const Value run = ParseJson(history.out).value_or(Value())["generations"].AsList()[0]["run"];
   EXPECT_EQ(run["operation"], Value("state migrate")) << history;
+  if (commit.code == 0) {
+    EXPECT_EQ(run["commit"], Value(Replace(commit.out, "\n", ""))) << history;
+    EXPECT_EQ(run["dirty"], Value(false)) << history;
+  }
   const RunResult same = box_.Run({"state", "diff", "present", "present"});
   EXPECT_EQ(same.code, 0) << same;
   // And back, where the line in the spec is named.
