@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "state/state_json.h"
+#include "state/stores/aside_file.h"
 #include "state/stores/journal_store.h"
 
 namespace podctl {
 namespace {
 
-constexpr unsigned kAsideMode = 0600;  // the state may hold what only its owner should read
-constexpr int kMostAsideNames = 10;    // that are found taken before it is given up
+constexpr int kMostAsideNames = 10;  // that are found taken before it is given up
 constexpr std::chrono::milliseconds kAsidePatience{5000};
 
 }  // namespace
@@ -109,22 +109,9 @@ Result<std::string> JournalStore::SaveAside(const State& state) {
     problem = put.error().message;
     break;
   }
-  for (const std::string& folder : options_.aside_folders) {
-    (void)MakePrivateFolders(files_, folder);
-    for (int number = 1; number <= kMostAsideNames; ++number) {
-      const std::string path =
-          fmt::format("{}/podctl.{}{}", folder, name, number > 1 ? fmt::format("-{}", number) : "");
-      Result<void> written = files_.WriteNew(path, text, kAsideMode);
-      if (written) {
-        (void)files_.SyncFolder(folder);
-        return *asides_.insert(path).first;
-      }
-      if (written.error().code == ErrorCode::kAlreadyExists) continue;
-      (void)files_.Remove(path);
-      problem += "; " + written.error().message;
-      break;
-    }
-  }
+  Result<std::string> aside = WriteAside(files_, options_.aside_folders, name, text);
+  if (aside) return *asides_.insert(*std::move(aside)).first;
+  if (!aside.error().message.empty()) problem += "; " + aside.error().message;
   return MakeError(ErrorCode::kIo,
                    fmt::format("what could not be saved in {} could not be written anywhere else: "
                                "{}",
