@@ -194,9 +194,14 @@ class StateStore {
   // Who holds the lock now, as far as that can be found out without disturbing the holder; nullopt:
   // nobody, or it is not known. A holder on another host may have died since.
   virtual std::optional<LockInfo> Holder() { return std::nullopt; }
+  // Whether the last Holder could tell that nobody holds it. False: the place tells that only to
+  // who tries to take the lock.
+  virtual bool TellsHolder() const { return true; }
   // How long the lock of a run that died elsewhere stands before it is taken over; 0: it does not
   // run out.
   virtual std::chrono::milliseconds LockLife() const { return std::chrono::milliseconds(0); }
+  // How far apart saves are to be that nothing waits for: each costs more than its time.
+  virtual std::chrono::milliseconds LeastSavePace() const { return std::chrono::milliseconds(0); }
   virtual std::string Where() const = 0;  // for messages
 };
 

@@ -77,6 +77,7 @@ const std::vector<Room> kRooms = {
      {"state/", "providers/base/", "providers/os/", "providers/http/", "providers/gcp/"}},
     {"state/stores/etcd/",
      {"state/", "providers/base/", "providers/os/", "providers/http/", "providers/etcd/"}},
+    {"state/stores/http/", {"state/", "providers/base/", "providers/os/", "providers/http/"}},
     // Whatever kinds there are: it knows none.
     {"plans/engine/", {"state/", "providers/", "plans/spec/"}},
     // What other tools' lines say.

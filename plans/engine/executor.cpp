@@ -69,7 +69,8 @@ class Loop {
     Save();
     if (result_.save_error) return std::move(result_);  // nothing was done that could be lost
     begun_ = true;
-    pace_ = {};  // the first requests need not wait for it
+    // The first requests need not wait for that one.
+    pace_ = SaveThrottle(doors_.store.LeastSavePace());
     while (active_ > 0 || HasReady()) {
       if (drain_.stop_requested()) Drain();
       if (leave_.stop_requested()) {

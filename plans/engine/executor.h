@@ -150,6 +150,11 @@ class SaveThrottle {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
+  SaveThrottle() = default;
+  // `least`: between a save and one for results that nobody waits for.
+  explicit SaveThrottle(Milliseconds least)
+      : results_together_(std::max(least, kResultsTogether)) {}
+
   void Saved(Clock::SteadyTime began, Clock::SteadyTime ended) {
     saved_ = true;
     ended_ = ended;
@@ -163,7 +168,7 @@ class SaveThrottle {
   }
   // The same for results that nobody waits for.
   Clock::SteadyTime ForResults() const {
-    return saved_ ? ended_ + std::max(rest_, kResultsTogether) : ended_;
+    return saved_ ? ended_ + std::max(rest_, results_together_) : ended_;
   }
 
  private:
@@ -171,6 +176,7 @@ class SaveThrottle {
   static constexpr Milliseconds kLongestHold{2'000};
   static constexpr Milliseconds kResultsTogether{250};
 
+  Milliseconds results_together_ = kResultsTogether;
   bool saved_ = false;
   Clock::SteadyTime ended_{};
   Milliseconds rest_{0};

@@ -38,6 +38,14 @@ std::string Sha256Bytes(std::string_view text) {
   return Bytes(digest, size);
 }
 
+std::string Md5Bytes(std::string_view text) {
+  Digest digest{};
+  unsigned size = 0;
+  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_md5(), nullptr) != 1)
+    return "";
+  return Bytes(digest, size);
+}
+
 std::string Sha256Hex(std::string_view text) {
   return Hex(Sha256Bytes(text));
 }

@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4), HMAC (RFC 2104) and CRC-32C (RFC 3720). Pure and thread safe; out of memory
-// aborts.
+// SHA-256 (FIPS 180-4), HMAC (RFC 2104), MD5 (RFC 1321) and CRC-32C (RFC 3720). Pure and thread
+// safe; out of memory aborts.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ std::string HmacSha256Hex(std::string_view key, std::string_view text);
 // Of what others have hashed so, such as known_hosts; for nothing new.
 std::string HmacSha1(std::string_view key, std::string_view text);  // bytes
 
-// Tells what was damaged on its way, and nothing more.
+// Both tell what was damaged on its way, and nothing more.
+std::string Md5Bytes(std::string_view text);  // 16 of them; none where the system forbids MD5
 std::uint32_t Crc32c(std::string_view text);
 
 }  // namespace podctl

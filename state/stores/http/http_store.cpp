@@ -1,0 +1,361 @@
+#include "state/stores/http/http_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "providers/base/digest.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "state/state_json.h"
+#include "state/stores/aside_file.h"
+
+namespace podctl {
+namespace {
+
+// What can be read back: the transport takes no larger answer.
+constexpr std::size_t kMostDocumentBytes = std::size_t{63} << 20;
+constexpr std::string_view kStartAgain =
+    "Run the command again: it then starts from the state that is stored now.";
+
+Generation DocumentGeneration(const std::optional<std::string>& text) {
+  return text ? Generation{Sha256Hex(*text)} : Generation{};
+}
+
+// Terraform and OpenTofu keep theirs at such addresses, and podctl must not write over them.
+bool IsTerraforms(const std::string& text) {
+  if (text.starts_with("{\n  \"format_version\"")) return false;  // as podctl begins
+  const auto document = ParseJson(text);
+  if (!document || !document->is_map() || (*document)["format_version"].is_int()) return false;
+  return (*document)["terraform_version"].is_string() ||
+         (*document)["encrypted_data"].is_string() ||
+         ((*document)["version"].is_int() && (*document)["lineage"].is_string());
+}
+
+bool IsStored(int status) {
+  return status == 200 || status == 201 || status == 204;
+}
+
+// Whether an answer leaves it open what became of the save.
+bool LeavesOpen(int status) {
+  return status == 408 || (status >= 500 && status != 501);
+}
+
+}  // namespace
+
+HttpStore::HttpStore(HttpPlace place, const HttpStoreDoors& doors, LockHolder self,
+                     RecordKinds kinds, HttpStoreOptions options)
+    : client_(std::make_shared<HttpStateClient>(std::move(place), doors.transport, doors.clock,
+                                                doors.random, doors.on_long_wait)),
+      files_(doors.files),
+      clock_(doors.clock),
+      random_(doors.random),
+      self_(std::move(self)),
+      kinds_(kinds),
+      options_(std::move(options)) {}
+
+Result<std::optional<std::string>> HttpStore::Fetch(const std::stop_token& stop) {
+  auto stored = client_->Read(stop);
+  if (!stored || !*stored || !IsTerraforms(**stored)) return stored;
+  return MakeError(
+      ErrorCode::kFailedPrecondition,
+      fmt::format("the state {} is one of Terraform or OpenTofu, not of podctl", Where()),
+      "Give podctl's a name of its own: `state` in the spec. Nothing was changed.");
+}
+
+Result<State> HttpStore::Parse(const std::string& text) const {
+  Result<State> state = StateFromJson(text, Where(), kinds_);
+  // With a new one each sensitive value would look as if it were another.
+  if (state && state->digest_key.empty()) {
+    return MakeError(
+        ErrorCode::kDataLoss,
+        fmt::format("the state {} is damaged: the document has an empty `digest_key`", Where()),
+        "Put a good copy of it back: `podctl state history` lists the generations kept.");
+  }
+  return state;
+}
+
+Result<Snapshot> HttpStore::Load() {
+  // What is not known to stand there is given up with this; should it come to stand there after
+  // all, the next save finds that what it follows is stored no more.
+  pending_.reset();
+  auto stored = Fetch();
+  if (!stored) return stored.error();
+  if (!*stored) {
+    known_ = Known{};
+    return Snapshot{};
+  }
+  Result<State> state = Parse(**stored);
+  if (!state) return state.error();
+  known_ = Known{DocumentGeneration(*stored), state->lineage, state->serial};
+  return Snapshot{*std::move(state), known_->generation};
+}
+
+// ---- Saving.
+
+// What a save that comes too late is told.
+Error HttpStore::Stale(const std::optional<std::string>& stored, const Generation& at) const {
+  const std::string hint(kStartAgain);
+  if (!stored) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("the state {} was removed since it was read", Where()), hint);
+  }
+  Result<State> now = Parse(*stored);
+  if (!now) return now.error();
+  const std::string what =
+      at.none() ? fmt::format("made by somebody else (serial {}) since this run began", now->serial)
+                : fmt::format("changed by somebody else since it was read (serial {} is stored)",
+                              now->serial);
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("the state {} was {}", Where(), what), hint);
+}
+
+// Learns what the stored text holds, if it is not what this store read or wrote last.
+Result<void> HttpStore::Know(const std::optional<std::string>& stored) {
+  const Generation found = DocumentGeneration(stored);
+  if (known_ && known_->generation == found) return {};
+  if (!stored) {
+    known_ = Known{};
+    return {};
+  }
+  Result<State> state = Parse(*stored);
+  if (!state) return state.error();
+  known_ = Known{found, state->lineage, state->serial};
+  return {};
+}
+
+// Only its own next generation replaces a state.
+Result<void> HttpStore::CheckContinues(const State& state) const {
+  if (known_->generation.none()) return {};
+  if (state.lineage != known_->lineage) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("the state {} has lineage {}, not {}: it is another state", Where(),
+                    known_->lineage, state.lineage.empty() ? "that of a new state" : state.lineage),
+        "Check `state` in the spec: two specs must not share one state.");
+  }
+  if (state.serial == known_->serial) return {};
+  return MakeError(
+      ErrorCode::kFailedPrecondition,
+      fmt::format("the state {} is at serial {}, what is to be saved follows serial {}", Where(),
+                  known_->serial, state.serial),
+      std::string(kStartAgain));
+}
+
+Result<void> HttpStore::Save(State& state, Generation* at) {
+  return Put(state, at, false);
+}
+
+Result<void> HttpStore::Push(State& state, Generation* at) {
+  return Put(state, at, true);
+}
+
+Result<void> HttpStore::Put(State& state, Generation* at, bool push) {
+  // What became of an earlier save is found out by asking for the same once more.
+  if (pending_ && pending_->base == *at) {
+    const std::string digest_key = pending_->digest_key;
+    if (Result<void> sent = Send(); !sent) return sent;
+    *at = known_->generation;
+    if (!push) {
+      state.lineage = known_->lineage;
+      state.serial = known_->serial;
+      if (state.digest_key.empty()) state.digest_key = digest_key;
+    }
+  }
+  pending_.reset();
+  auto stored = Fetch();
+  if (!stored) return stored.error();
+  if (DocumentGeneration(*stored) != *at) return Stale(*stored, *at);
+  if (Result<void> known = Know(*stored); !known) return known;
+  if (!push) {
+    if (Result<void> continues = CheckContinues(state); !continues) return continues;
+  }
+  const StateText content(state);
+  if (*stored && content.SaidBy(**stored, kinds_)) return {};
+
+  // Only these three change on the way, and come back if it ends early.
+  const auto before = std::tuple(state.lineage, state.digest_key, state.serial);
+  const auto restore = [&] { std::tie(state.lineage, state.digest_key, state.serial) = before; };
+  const std::uint64_t last = known_->serial;
+  if (state.lineage.empty()) state.lineage = random_.Uuid();
+  if (state.digest_key.empty()) state.digest_key = NewDigestKey(random_);
+  if (!push || state.serial <= last) state.serial = last + 1;
+  if (state.serial > static_cast<std::uint64_t>(INT64_MAX)) {
+    restore();
+    return MakeError(ErrorCode::kOutOfRange,
+                     fmt::format("the state {} has no serial left after {}", Where(), last));
+  }
+  pending_ = Pending{*at, content.Text(), state.lineage, state.digest_key, state.serial};
+  if (pending_->text.size() > kMostDocumentBytes) {
+    pending_.reset();
+    restore();
+    return MakeError(
+        ErrorCode::kResourceExhausted,
+        fmt::format("the state {} would be larger than {} MiB", Where(), kMostDocumentBytes >> 20),
+        "Keep a state of that size in a bucket: `state: gs://BUCKET/PREFIX`.");
+  }
+  if (Result<void> sent = Send(); !sent) {
+    restore();
+    return sent;
+  }
+  *at = known_->generation;
+  return {};
+}
+
+// Sends the pending save until its fate is known, or the patience ends. Its bytes stay the same.
+Result<void> HttpStore::Send() {
+  const http::RetryPolicy& policy = client_->policy();
+  std::chrono::milliseconds pause = policy.first_wait;
+  Error why;
+  for (int attempt = 1;; ++attempt) {
+    Result<Fate> fate = pending_->sent ? LookAfter() : Fate::kUnknown;
+    if (fate && *fate == Fate::kUnknown) fate = SendOnce(&why);
+    // Surely nowhere, or not to be known now; then the next save asks again.
+    if (!fate) {
+      if (!pending_->sent) pending_.reset();
+      return fate.error();
+    }
+    if (*fate == Fate::kRefused) {
+      pending_.reset();
+      return why;
+    }
+    if (*fate == Fate::kStored) {
+      known_ = Known{DocumentGeneration(pending_->text), pending_->lineage, pending_->serial};
+      pending_.reset();
+      return {};
+    }
+    if (attempt >= policy.attempts || !clock_.SleepFor(pause, {})) return why;
+    pause = std::min(2 * pause, policy.longest_wait);
+  }
+}
+
+// kUnknown: it was sent, and `why` is why nobody knows. kRefused: `why` says why.
+Result<HttpStore::Fate> HttpStore::SendOnce(Error* why) {
+  const auto answer = client_->Save(pending_->text, HeldId());
+  if (!answer) {
+    *why = client_->ErrorOf(HttpDeed::kSave, answer.error());
+    if (why->code != ErrorCode::kReplyLost && why->code != ErrorCode::kCancelled) return *why;
+    pending_->sent = true;
+    return Fate::kUnknown;
+  }
+  *why = client_->ErrorOf(HttpDeed::kSave, *answer);
+  const int status = answer->status;
+  // With 204 GitLab says that no state has arrived.
+  const bool arrived = status != 204 || client_->place().server != HttpServer::kGitLab;
+  if (IsStored(status) && arrived) return Fate::kStored;
+  if (LeavesOpen(status) || IsStored(status)) {
+    pending_->sent = true;
+    return Fate::kUnknown;
+  }
+  if (status == 423 || (status == 409 && HolderIn(*answer))) {
+    *why = LockRefused(*answer);
+    return Fate::kRefused;
+  }
+  if (status != 409 && status != 422) return Fate::kRefused;
+  // Its serial may be there already: by a request of this very save, or by somebody else's.
+  const Result<Fate> fate = LookAfter();
+  if (!fate || *fate != Fate::kUnknown) return fate;
+  why->code = ErrorCode::kFailedPrecondition;
+  return Fate::kRefused;
+}
+
+Result<HttpStore::Fate> HttpStore::LookAfter() {
+  auto stored = Fetch();
+  if (!stored) return stored.error();
+  if (*stored == pending_->text) return Fate::kStored;
+  if (DocumentGeneration(*stored) == pending_->base) return Fate::kUnknown;
+  const Error stale = Stale(*stored, pending_->base);
+  pending_->sent = false;  // whatever comes of it: it is not this run's turn any more
+  return stale;
+}
+
+// ---- What is kept beside it.
+
+Result<std::vector<HistoryEntry>> HttpStore::History() {
+  std::vector<HistoryEntry> entries;
+  if (!client_->place().keeps_serials()) return entries;
+  auto stored = Fetch();
+  if (!stored) return stored.error();
+  if (Result<void> known = Know(*stored); !known) return known.error();
+  std::uint64_t serial = known_->serial;
+  for (std::size_t i = 0; i < options_.keep && serial > 1; ++i) {
+    auto text = client_->ReadSerial(--serial, {});
+    if (!text) return text.error();
+    if (!*text) continue;
+    HistoryEntry entry;
+    entry.serial = serial;
+    entry.bytes = (*text)->size();
+    Result<State> state = Parse(**text);
+    if (state) {
+      entry.records = RecordCounts(*state);
+      entry.lineage = state->lineage;
+      entry.remarks = Remarks(*state);
+    } else {
+      entry.problem = state.error().message;
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+Result<State> HttpStore::LoadHistory(std::uint64_t serial) {
+  if (client_->place().keeps_serials()) {
+    auto text = client_->ReadSerial(serial, {});
+    if (!text) return text.error();
+    if (*text) return Parse(**text);
+  }
+  return MakeError(ErrorCode::kNotFound,
+                   fmt::format("generation {} of the state {} is not kept", serial, Where()),
+                   "`podctl state history` lists those that are.");
+}
+
+Result<std::string> HttpStore::SaveAside(const State& state) {
+  State next = state;
+  if (next.lineage.empty()) next.lineage = random_.Uuid();
+  if (next.digest_key.empty()) next.digest_key = NewDigestKey(random_);
+  ++next.serial;
+  auto path = WriteAside(files_, options_.aside_folders, fmt::format("errored-{}", next.serial),
+                         StateToJson(next));
+  if (path) return path;
+  return MakeError(ErrorCode::kIo,
+                   fmt::format("what could not be saved in {} could not be written anywhere else: "
+                               "{}",
+                               Where(), path.error().message));
+}
+
+// ---- A place that cannot be used.
+
+namespace {
+
+class UnusableStore final : public StateStore {
+ public:
+  UnusableStore(std::string url, Error why) : url_(std::move(url)), why_(std::move(why)) {}
+
+  Result<Snapshot> Load() override { return why_; }
+  Result<void> Save(State& /*state*/, Generation* /*at*/) override { return why_; }
+  Result<void> Push(State& /*state*/, Generation* /*at*/) override { return why_; }
+  Result<std::vector<HistoryEntry>> History() override { return why_; }
+  Result<State> LoadHistory(std::uint64_t /*serial*/) override { return why_; }
+  Result<std::string> SaveAside(const State& /*state*/) override { return why_; }
+  Result<std::unique_ptr<StateLock>> Lock(const LockInfo& /*info*/, const LockWait& /*wait*/,
+                                          std::stop_token /*stop*/) override {
+    return why_;
+  }
+  Result<void> ForceUnlock(const std::string& /*id*/) override { return why_; }
+  bool TellsHolder() const override { return false; }
+  std::string Where() const override { return url_; }
+
+ private:
+  const std::string url_;
+  const Error why_;
+};
+
+}  // namespace
+
+std::unique_ptr<StateStore> NoHttpStore(std::string url, Error why) {
+  return std::make_unique<UnusableStore>(std::move(url), std::move(why));
+}
+
+}  // namespace podctl

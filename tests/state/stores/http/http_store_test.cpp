@@ -1,0 +1,388 @@
+#include "state/stores/http/http_store.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "providers/base/digest.h"
+#include "providers/base/encoding.h"
+#include "providers/base/json.h"
+#include "state/state_json.h"
+#include "tests/conformance/state_store_suite.h"
+#include "tests/state/stores/http/http_bench.h"
+#include "tests/support/fake_transport.h"
+#include "tests/support/golden.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Kind = StateServer::Kind;
+
+class PlainBench final : public StoreBench {
+ public:
+  std::unique_ptr<StateStore> Open() override { return world_.Open(); }
+  std::optional<std::string> Stored() override { return world_.server.Stored(); }
+  void Overwrite(const std::string& bytes) override { world_.server.Overwrite(bytes); }
+  FakeClock& clock() override { return world_.clock; }
+
+ private:
+  HttpWorld world_{Kind::kPlain};
+};
+
+INSTANTIATE_TEST_SUITE_P(OnAPlainServer, StateStoreSuite,
+                         ::testing::Values([] { return std::make_unique<PlainBench>(); }));
+
+// With the sample stored, and the lock held.
+HttpRun Running(HttpWorld& world, const std::string& host = "here") {
+  HttpRun run(world.Open(host));
+  EXPECT_TRUE(run.TakeLock());
+  EXPECT_TRUE(run.Load());
+  if (run.at.none()) {
+    run.state = SampleState();
+    EXPECT_TRUE(run.Save());
+  }
+  return run;
+}
+
+std::string UidIn(HttpWorld& world) {
+  auto loaded = world.Open()->Load();
+  EXPECT_TRUE(loaded && loaded->state);
+  return loaded && loaded->state ? Pods(*loaded->state)[Addr("pod.research")].current.uid : "";
+}
+
+// ---- What is sent.
+
+TEST(HttpStore, ASaveIsALookAndAPostUnderTheLock) {
+  HttpWorld world;
+  HttpRun run = Running(world);
+  const std::string id = world.server.LockId();
+  const std::size_t before = world.transport.asked().size();
+  ASSERT_TRUE(run.Mark("one"));
+  const auto& asked = world.transport.asked();
+  const std::string path = world.server.path();
+  EXPECT_THAT(
+      std::vector<std::string>(asked.begin() + static_cast<std::ptrdiff_t>(before), asked.end()),
+      ElementsAre("GET " + path, "POST " + path + "?ID=" + id));
+  run.lock.reset();
+  EXPECT_EQ(asked.back(), "DELETE " + path + "/lock");
+  EXPECT_EQ(world.server.LockId(), "");
+}
+
+TEST(HttpStore, CredentialsAndTheSumGoWithTheRequest) {
+  HttpWorld world;
+  FakeTransport transport;
+  transport.Then(404).Then(201, "");
+  auto store = world.Open(transport, world.Place());
+  State state = SampleState();
+  Generation at;
+  ASSERT_TRUE(store->Save(state, &at));
+  EXPECT_EQ(transport.Header(1, "Authorization"), "Basic " + Base64Encode("alice:s3cret"));
+  EXPECT_EQ(transport.Header(1, "Content-Type"), "application/json");
+  EXPECT_EQ(transport.Header(1, "Content-MD5"),
+            Base64Encode(Md5Bytes(transport.requests()[1].body)));
+  EXPECT_TRUE(transport.requests()[1].once);
+}
+
+TEST(HttpStore, ARedirectElsewhereGetsNoPassword) {
+  HttpWorld world;
+  const std::string text = StateToJson(SampleState());
+  FakeTransport transport;
+  transport.Then(307, "", {{"location", "https://blobs.example/x?sig=1"}}).Then(200, text);
+  ASSERT_TRUE(world.Open(transport, world.Place())->Load());
+  EXPECT_EQ(transport.requests()[1].url, "https://blobs.example/x?sig=1");
+  EXPECT_EQ(transport.Header(1, "Authorization"), "");
+
+  FakeTransport down;
+  down.Then(302, "", {{"location", "http://forge.example/x"}});
+  EXPECT_EQ(world.Open(down, world.Place())->Load().error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(down.requests().size(), 1U);
+}
+
+TEST(HttpStore, WhatComesDamagedIsReadAgain) {
+  HttpWorld world;
+  const std::string text = StateToJson(SampleState());
+  const std::string sum = Base64Encode(Md5Bytes(text));
+  FakeTransport once;
+  once.Then(200, text.substr(1), {{"content-md5", sum}}).Then(200, text, {{"content-md5", sum}});
+  EXPECT_TRUE(world.Open(once, world.Place())->Load());
+  FakeTransport always;
+  always.Then(200, text.substr(1), {{"content-md5", sum}});
+  EXPECT_EQ(world.Open(always, world.Place())->Load().error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(always.requests().size(), 3U);
+}
+
+// ---- What others keep there.
+
+TEST(HttpStore, AStateOfTerraformIsNeverWrittenOver) {
+  for (
+      const char* const text :
+      {R"({"version":4,"terraform_version":"1.11.4","serial":3,"lineage":"x","resources":[]})",
+       R"({"serial":3,"lineage":"x","meta":{},"encrypted_data":"AAAA","encryption_version":"v0"})"}) {
+    HttpWorld world;
+    HttpRun run = Running(world);
+    world.server.Overwrite(text);
+    EXPECT_EQ(run.Mark("one").error().code, ErrorCode::kFailedPrecondition);
+    EXPECT_EQ(run.store->Push(run.state, &run.at).error().code, ErrorCode::kFailedPrecondition);
+    const auto loaded = world.Open()->Load();
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().code, ErrorCode::kFailedPrecondition);
+    EXPECT_THAT(loaded.error().message, HasSubstr("one of Terraform or OpenTofu"));
+    EXPECT_EQ(world.server.Stored(), text);
+  }
+}
+
+TEST(HttpStore, AHiddenProjectOfGitLabIsNotAStateThatIsNotThere) {
+  HttpWorld world(Kind::kGitLab);
+  FakeTransport transport;
+  transport.Then(404, R"({"message":"404 Project Not Found"})");
+  const auto loaded = world.Open(transport, world.Place())->Load();
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, ErrorCode::kNotFound);
+  FakeTransport none;
+  none.Then(404, R"({"message":"404 Not found"})");
+  EXPECT_TRUE(world.Open(none, world.Place())->Load());
+}
+
+// ---- Others who save.
+
+// Between the look and the post: the server's serials are what is left.
+TEST(HttpStore, OfTwoWhoSaveAtOnceTheServersSerialsLetOne) {
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea}) {
+    HttpWorld world(kind);
+    HttpRun first = Running(world);
+    first.lock.reset();
+    HttpRun second(world.Open("there"));
+    ASSERT_TRUE(second.Load());
+    FakeTransport between;
+    between.Then([&](const http::Request& request) {
+      auto answer = world.transport.Send(request, {});
+      EXPECT_TRUE(second.Mark("second"));
+      return answer;
+    });
+    between.Then([&](const http::Request& request) { return world.transport.Send(request, {}); });
+    HttpRun third(world.Open(between, world.Place()));
+    third.state = first.state;
+    third.at = first.at;
+    const auto saved = third.Mark("third");
+    ASSERT_FALSE(saved);
+    EXPECT_EQ(saved.error().code, ErrorCode::kFailedPrecondition);
+    EXPECT_THAT(saved.error().message, HasSubstr("changed by somebody else"));
+    EXPECT_EQ(UidIn(world), "second");
+  }
+}
+
+TEST(HttpStore, ASerialThatIsGoneThereIsToldAsThat) {
+  HttpWorld world;
+  HttpRun run = Running(world);
+  const std::string before = *world.server.Stored();
+  ASSERT_TRUE(run.Mark("one"));
+  run.lock.reset();
+  world.server.Overwrite(before);  // its owner has removed the newest version
+  HttpRun next(world.Open());
+  ASSERT_TRUE(next.Load());
+  const auto saved = next.Mark("two");
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(saved.error().hint, HasSubstr("has had this serial before"));
+}
+
+TEST(HttpStore, WhoLostTheLockSavesNothing) {
+  HttpWorld world;
+  HttpRun slow = Running(world);
+  world.server.BreakLock();
+  HttpRun thief(world.Open("there"));
+  ASSERT_TRUE(thief.TakeLock());
+  const auto saved = slow.Mark("slow");
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(saved.error().message, HasSubstr("was taken from this run\nLock Info:"));
+  EXPECT_THAT(saved.error().message, HasSubstr("alice@there"));
+  // Its release leaves the other's alone.
+  const std::string id = world.server.LockId();
+  slow.lock.reset();
+  EXPECT_EQ(world.server.LockId(), id);
+}
+
+TEST(HttpStore, WithoutALockAnothersKeepsOneFromSaving) {
+  HttpWorld world;
+  HttpRun holder = Running(world);
+  HttpRun loose(world.Open("there"));
+  ASSERT_TRUE(loose.Load());
+  const auto saved = loose.Mark("loose");
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, ErrorCode::kLocked);
+}
+
+// ---- The lock.
+
+TEST(HttpStore, TheLockOfADeadProcessOfThisMachineIsTakenOver) {
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    HttpRun dead(world.Open());
+    ASSERT_TRUE(dead.TakeLock());
+    const int pid = world.last_pid();
+    HttpRun elsewhere(world.Open("there"));
+    HttpRun next(world.Open());
+    EXPECT_EQ(next.TakeLock().error().code, ErrorCode::kLocked);
+    world.Kill(pid);
+    EXPECT_EQ(elsewhere.TakeLock().error().code, ErrorCode::kLocked);
+    ASSERT_TRUE(next.TakeLock());
+    EXPECT_THAT(next.lock->TakeoverNote(), HasSubstr(fmt::format("process {}", pid)));
+    // What a request of the dead one that was still on its way would do now.
+    EXPECT_FALSE(dead.Mark("dead"));
+  }
+}
+
+TEST(HttpStore, WhoIsRefusedIsToldOnlyWhatIsKnown) {
+  std::string all;
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    auto holder = world.Open();
+    LockInfo info = LockInfoFor("apply");
+    info.command = "podctl apply --auto-approve";
+    info.commit = "0a1b2c3";
+    info.run_url = "https://ci.example/run/7";
+    const auto lock = holder->Lock(info, std::chrono::milliseconds(0), {});
+    ASSERT_TRUE(lock);
+    LockInfo asker = LockInfoFor("destroy");
+    asker.command = "the asker's words";
+    const auto refused = world.Open("there")->Lock(asker, std::chrono::milliseconds(0), {});
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, Not(HasSubstr("the asker's words")));
+    all += refused.error().message + "\n" + refused.error().hint + "\n\n";
+  }
+  ExpectGolden("state/http_locked.txt", all);
+}
+
+TEST(HttpStore, AServerWithoutAKnownLockIsRefusedUntilSomebodySaysSo) {
+  HttpWorld world(Kind::kPlain);
+  auto place = world.Place();
+  place.lock_url.clear();
+  auto refused = world.Open(world.transport, place)->Lock(LockInfoFor("apply"), {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(refused.error().hint, HasSubstr("--lock=false"));
+  FakeTransport transport;
+  transport.Then(405, "");
+  refused = world.Open(transport, world.Place())->Lock(LockInfoFor("apply"), {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnimplemented);
+  EXPECT_THAT(refused.error().hint, HasSubstr("--lock=false"));
+}
+
+TEST(HttpStore, UnlockingByIdReleasesWhatWasLeftBehind) {
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    HttpRun dead(world.Open("there"));
+    ASSERT_TRUE(dead.TakeLock());
+    const std::string wire = world.server.LockId();
+    const std::string id = wire.substr(0, wire.find('.'));
+    auto here = world.Open();
+    EXPECT_EQ(here->ForceUnlock("x").error().code, ErrorCode::kInvalidArgument);
+    ASSERT_TRUE(here->ForceUnlock(id));
+    EXPECT_EQ(world.server.LockId(), "");
+    EXPECT_EQ(here->ForceUnlock(id).error().code, ErrorCode::kNotFound);
+    EXPECT_EQ(world.server.LockId(), "");
+  }
+}
+
+TEST(HttpStore, OnlyGiteaTellsWhoHoldsTheLockToWhoDoesNotTryIt) {
+  HttpWorld gitea;
+  auto look = gitea.Open("there");
+  EXPECT_FALSE(look->Holder());
+  EXPECT_TRUE(look->TellsHolder());
+  HttpRun run = Running(gitea);
+  const auto holder = look->Holder();
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->operation, "apply");
+  EXPECT_EQ(holder->host, "here");
+  EXPECT_FALSE(run.store->Holder());  // it is its own
+  EXPECT_NE(gitea.server.LockId(), "");
+  EXPECT_EQ(gitea.server.Versions(), 1U);
+
+  HttpWorld gitlab(Kind::kGitLab);
+  HttpRun other = Running(gitlab);
+  auto blind = gitlab.Open("there");
+  EXPECT_FALSE(blind->Holder());
+  EXPECT_FALSE(blind->TellsHolder());
+}
+
+// ---- Beside it.
+
+TEST(HttpStore, EarlierSerialsAreFoundWhereTheServerKeepsThem) {
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    HttpRun run = Running(world);
+    ASSERT_TRUE(run.Mark("one"));
+    ASSERT_TRUE(run.Mark("two"));
+    const auto history = run.store->History();
+    ASSERT_TRUE(history) << history.error().message;
+    const bool keeps = kind != Kind::kPlain;
+    ASSERT_EQ(history->size(), keeps ? 2U : 0U);
+    const auto old = run.store->LoadHistory(run.state.serial - 1);
+    ASSERT_EQ(old.has_value(), keeps);
+    if (!keeps) continue;
+    EXPECT_EQ(history->front().serial, run.state.serial - 1);
+    EXPECT_EQ(old->records.at(Addr("pod.research")).As<PodRecord>().current.uid, "one");
+    EXPECT_EQ(run.store->LoadHistory(4).error().code, ErrorCode::kNotFound);
+  }
+}
+
+TEST(HttpStore, WhatCannotBeSavedIsWrittenToThisMachine) {
+  HttpWorld world;
+  HttpRun run = Running(world);
+  const auto aside = run.store->SaveAside(run.state);
+  ASSERT_TRUE(aside) << aside.error().message;
+  EXPECT_EQ(*aside, fmt::format("/tmp/podctl.errored-{}", run.state.serial + 1));
+  const auto again = run.store->SaveAside(run.state);
+  ASSERT_TRUE(again);
+  EXPECT_NE(*again, *aside);
+}
+
+// ---- The words.
+
+TEST(HttpStore, AServerThatSendsThePasswordBackIsNotQuoted) {
+  HttpWorld world;
+  for (const std::string& word : {std::string("s3cret"), Base64Encode("alice:s3cret")}) {
+    FakeTransport transport;
+    transport.Then(403, "no entry for " + word);
+    const Error error = world.Open(transport, world.Place())->Load().error();
+    EXPECT_THAT(error.message + error.hint, Not(HasSubstr(word)));
+  }
+}
+
+TEST(HttpStore, EachStatusIsAnErrorWithAWayOut) {
+  std::string all;
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    HttpPlace place = world.Place();
+    place.retries = 0;
+    for (const int status : {302, 400, 401, 403, 404, 405, 409, 413, 422, 423, 429, 500, 503}) {
+      for (const HttpDeed deed : {HttpDeed::kRead, HttpDeed::kSave, HttpDeed::kLock}) {
+        if (deed == HttpDeed::kRead && (status == 404 || status == 302)) continue;
+        FakeTransport transport;
+        if (deed == HttpDeed::kSave) transport.Then(404);
+        transport.Then(status, R"({"message":"its words"})",
+                       {{"location", "https://new.example/x?token=s3cret"}});
+        transport.Then(404);
+        auto store = world.Open(transport, place);
+        State state = SampleState();
+        Generation at;
+        Error error;
+        if (deed == HttpDeed::kRead) error = store->Load().error();
+        if (deed == HttpDeed::kSave) error = store->Save(state, &at).error();
+        if (deed == HttpDeed::kLock) error = store->Lock(LockInfoFor("apply"), {}, {}).error();
+        all += fmt::format("{} {}\n  {}\n\n", ErrorCodeName(error.code), error.message, error.hint);
+        EXPECT_EQ(state.serial, SampleState().serial);
+      }
+    }
+  }
+  EXPECT_THAT(all, Not(HasSubstr("s3cret")));
+  ExpectGolden("state/http_errors.txt", all);
+}
+
+}  // namespace
+}  // namespace podctl::testing
