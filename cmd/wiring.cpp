@@ -36,6 +36,7 @@
 #include "providers/ssh/transport.h"
 #include "state/stores/etcd/etcd_blobs.h"
 #include "state/stores/gcs/gcs_blobs.h"
+#include "state/stores/http/http_store.h"
 #include "state/stores/journal_store.h"
 #include "state/stores/local_store.h"
 #include "state/stores/no_blobs.h"
@@ -290,8 +291,8 @@ Result<gcp::StoragePlace> BucketOf(const std::string& url) {
   if (url.starts_with("gs://")) return gcp::ParseStoragePlace(url);
   return MakeError(ErrorCode::kInvalidArgument,
                    fmt::format("a state cannot be at {}", VisibleControls(url)),
-                   "write a path, such as `podctl.state.json`, or `gs://BUCKET/PREFIX`, or "
-                   "`etcd://HOST:2379/PREFIX`");
+                   "write a path, such as `podctl.state.json`, or `gs://BUCKET/PREFIX`, "
+                   "`etcd://HOST:2379/PREFIX`, or the https URL of a state in GitLab or Gitea");
 }
 
 // "" where nobody says; as Terraform's gcs backend, and gcloud, have them.
@@ -408,7 +409,35 @@ std::optional<bool> Wiring::GitFollows(const std::string& path) {
   return git.Follows(path.substr(path.rfind('/') + 1));
 }
 
+std::unique_ptr<StateStore> Wiring::OpenHttpStore(const std::string& url) {
+  auto place = FindHttpPlace(url, parts_->environment);
+  if (!place) return NoHttpStore(url, place.error());
+  credentials();  // they make the transport
+  HttpStoreOptions options;
+  options.keep = static_cast<std::size_t>(options_.state_history);
+  options.aside_folders = AsideFolders();
+  return std::make_unique<HttpStore>(
+      *std::move(place),
+      HttpStoreDoors{*parts_->http, parts_->files, parts_->clock, parts_->random, TellOfWait},
+      LockHolder::ThisProcess(), kinds().remembered, std::move(options));
+}
+
+// For what could not be saved elsewhere: the folder of the run, else one that outlives it.
+std::vector<std::string> Wiring::AsideFolders() const {
+  std::vector<std::string> folders = {"."};
+  const auto state_home = FirstOf(parts_->environment, {"XDG_STATE_HOME"});
+  const auto home = FirstOf(parts_->environment, {"HOME"});
+  if (state_home && state_home->starts_with('/')) {
+    folders.push_back(*state_home + "/podctl");
+  } else if (home) {
+    folders.push_back(*home + "/.local/state/podctl");
+  }
+  folders.push_back(parts_->environment.Get("TMPDIR").value_or("/tmp"));
+  return folders;
+}
+
 std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
+  if (IsHttpUrl(path)) return OpenHttpStore(path);
   if (IsStateUrl(path)) {
     auto place = PlaceOf(path);
     if (!place) {
@@ -419,15 +448,7 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
     options.run = RunOf();
     options.complete_run = [this](Provenance* run) { AddCommit(run); };
     options.keep = static_cast<std::size_t>(options_.state_history);
-    options.aside_folders = {"."};
-    const auto state_home = FirstOf(parts_->environment, {"XDG_STATE_HOME"});
-    const auto home = FirstOf(parts_->environment, {"HOME"});
-    if (state_home && state_home->starts_with('/')) {
-      options.aside_folders.push_back(*state_home + "/podctl");
-    } else if (home) {
-      options.aside_folders.push_back(*home + "/.local/state/podctl");
-    }
-    options.aside_folders.push_back(parts_->environment.Get("TMPDIR").value_or("/tmp"));
+    options.aside_folders = AsideFolders();
     return std::make_unique<JournalStore>(**place, parts_->files, parts_->clock, parts_->random,
                                           LockHolder::ThisProcess(), kinds().remembered,
                                           std::move(options));
@@ -518,6 +539,7 @@ LoadOptions Wiring::SpecOptions() {
   LoadOptions load;
   load.withheld = Withheld();
   load.state_url = [this](const std::string& url) -> Result<std::string> {
+    if (IsHttpUrl(url)) return CheckHttpStateUrl(url);
     if (etcd::IsPlace(url)) {
       auto place = etcd::ParsePlace(url, parts_->environment);
       if (!place) return place.error();

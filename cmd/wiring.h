@@ -72,8 +72,9 @@ class Wiring {
   ssh::KnownHostsFiles& known_hosts();
   ssh::Transport& ssh();
   StepRunner& steps();
-  // Of a file, of gs://BUCKET/PREFIX, or of etcd://HOSTS/PREFIX. What is wrong with a URL, or with
-  // the endpoint of its service, is the error of each of the store's methods.
+  // Of a file, of gs://BUCKET/PREFIX, of etcd://HOSTS/PREFIX, or of https://… in Terraform's http
+  // protocol. What is wrong with a URL, or with the endpoint of its service, is the error of each
+  // of the store's methods.
   std::unique_ptr<StateStore> OpenStore(const std::string& path);
   std::unique_ptr<StateStore> OpenStore() { return OpenStore(StatePath()); }
   // What sessions are lent. A key that is made is told of.
@@ -116,6 +117,8 @@ class Wiring {
   Result<gcp::StorageClient*> storage();
   Result<BlobStore*> PlaceOf(const std::string& url);
   Result<std::unique_ptr<BlobStore>> EtcdPlaceOf(const std::string& url);
+  std::unique_ptr<StateStore> OpenHttpStore(const std::string& url);
+  std::vector<std::string> AsideFolders() const;
   Provenance RunOf() const;
   void AddCommit(Provenance* run);
   LockInfo LockFor(const std::string& operation) const;

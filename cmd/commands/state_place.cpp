@@ -46,10 +46,18 @@ int RunLockStatus(Wiring& wiring) {
   const auto lock = store->Holder();
   const auto document = [&] {
     Value::Map shown{{"locked", lock.has_value()}, {"path", store->Where()}};
+    if (!lock && !store->TellsHolder()) shown["locked"] = nullptr;
     if (lock) shown["lock"] = LockDocument(*lock);
     return shown;
   };
   reporter.Document(document, [&](Streams& streams) {
+    if (!lock && !store->TellsHolder()) {
+      streams.out << fmt::format(
+          "Whether somebody holds the state {} its server tells only to who tries to lock it: "
+          "podctl unlock --if-stale\n",
+          store->Where());
+      return;
+    }
     if (!lock) {
       streams.out << fmt::format("Nobody holds the state {}.\n", store->Where());
       return;
@@ -76,8 +84,12 @@ int UnlockIfStale(Reporter& reporter, StateStore& store, LockRequest request,
   auto lock = store.Lock(request.info(), request.wait, stop);
   if (!lock) {
     Error error = lock.error();
-    if (error.code == ErrorCode::kLocked) {
+    if (error.code == ErrorCode::kLocked && life.count() > 0) {
       error.hint = "It gave signs of life while podctl looked: it is not stale.";
+    } else if (error.code == ErrorCode::kLocked && IsStateUrl(store.Where())) {
+      error.hint =
+          "Whether that run has ended cannot be told from here: locks of this server do not run "
+          "out. Look at the run; if it is sure that it has ended, unlock the state by the ID.";
     }
     return reporter.ShowFailure(error);
   }
@@ -143,14 +155,14 @@ int CheckEtcd(Reporter& reporter, StateStore& store, const std::string& place) {
 int RunStateInit(Wiring& wiring, const StateInitOptions& options) {
   Reporter& reporter = wiring.reporter();
   const std::string place = wiring.StatePath();
-  if (!IsStateUrl(place)) {
+  if (!IsStateUrl(place) || place.starts_with("http")) {
     reporter.Document(
         [&] {
           return Value::Map{{"made", false}, {"path", place}};
         },
         [&](Streams& streams) {
-          streams.out << fmt::format("The state {} is a file, which the first apply makes.\n",
-                                     place);
+          streams.out << fmt::format("The state {} is {}made by the first apply.\n", place,
+                                     IsStateUrl(place) ? "" : "a file, and ");
         });
     return 0;
   }

@@ -9,11 +9,17 @@ namespace {
 constexpr const char* kLookAtTheServer =
     "Is that the address of a state? The server's log says more.";
 
-std::string AboutCredentials(const HttpPlace& place) {
+std::string AboutCredentials(const HttpPlace& place, HttpDeed deed) {
   if (!place.credentials_from.empty()) {
-    return fmt::format("It does not take what {} hold{}: look whether it has run out.",
-                       place.credentials_from,
-                       place.credentials_from.find(" and ") == std::string::npos ? "s" : "");
+    const bool several = place.credentials_from.find(" and ") != std::string::npos;
+    // To a token without the scope Gitea says 401, too.
+    const std::string scope =
+        place.server == HttpServer::kGitea
+            ? fmt::format(", or is without the scope `{}`",
+                          deed == HttpDeed::kRead ? "read:package" : "write:package")
+            : "";
+    return fmt::format("It does not take what {} hold{}: perhaps it is wrong, or has run out{}.",
+                       place.credentials_from, several ? "" : "s", scope);
   }
   switch (place.server) {
     case HttpServer::kGitLab:
@@ -85,7 +91,7 @@ std::string HttpStateClient::HintFor(HttpDeed deed, int status) const {
                  ? "A name in Gitea has letters, digits and the signs - _ . + only."
                  : kLookAtTheServer;
     case 401:
-      return AboutCredentials(place_);
+      return AboutCredentials(place_, deed);
     case 403:
       return AboutRights(place_, deed);
     case 404:

@@ -1,0 +1,124 @@
+// The state behind Terraform's http protocol, as a user meets it: the strict double of GitLab and
+// Gitea on a port. What a real Gitea says is tried by tests/gitops/gitea_state.py.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <optional>
+
+#include "tests/e2e/harness.h"
+#include "tests/support/state_server.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Kind = StateServer::Kind;
+
+class HttpState : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    box_.StartEmulator("none", "2s");
+    port_.emplace(server_);
+    box_.SetVariable("TF_HTTP_USERNAME", StateServer::kUser);
+    box_.SetVariable("TF_HTTP_PASSWORD", StateServer::kPassword);
+    box_.SetVariable("TF_HTTP_RETRY_MAX", "1");
+    WriteSpec(port_->url());
+  }
+  void WriteSpec(const std::string& url) {
+    box_.WriteSpec("  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n");
+    box_.WriteFile("podctl.yaml", "state: " + url + "\n" + box_.ReadFile("podctl.yaml"));
+  }
+  // An apply whose create is under way.
+  std::unique_ptr<Process> Holder() {
+    auto run = box_.Start({"apply", "--auto-approve"});
+    EXPECT_TRUE(Eventually([&] { return box_.Calls("nodes.create") == 1; })) << run->err();
+    return run;
+  }
+  void ExpectOneNodeAndAnEmptyPlan() {
+    EXPECT_EQ(box_.Calls("nodes.create"), 1);
+    const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
+    EXPECT_EQ(plan.code, 0) << plan;
+    EXPECT_EQ(server_.LockId(), "");
+    EXPECT_FALSE(box_.Exists("podctl.state.json"));
+  }
+
+  Sandbox box_;
+  StateServer server_{GetParam()};
+  std::optional<StateServerOnPort> port_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Servers, HttpState, ::testing::Values(Kind::kGitLab, Kind::kGitea));
+
+TEST_P(HttpState, OfTwoAtOnceTheSecondSaysWhoWorks) {
+  const auto first = Holder();
+  const RunResult second = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(second.code, 3) << second;
+  EXPECT_THAT(second.err, AllOf(HasSubstr("Lock Info:"), HasSubstr("Operation: apply"),
+                                HasSubstr(std::to_string(first->pid()))));
+  EXPECT_EQ(first->Result().code, 0);
+  ExpectOneNodeAndAnEmptyPlan();
+}
+
+TEST_P(HttpState, AKilledRunIsTakenOverOnItsMachine) {
+  const auto first = Holder();
+  // The intent was there before its create was sent.
+  EXPECT_THAT(server_.Stored().value_or(""), HasSubstr("creating"));
+  first->Signal(SIGKILL);
+  first->Result();
+  EXPECT_NE(server_.LockId(), "");
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  EXPECT_THAT(next.out + next.err, HasSubstr("which ended without releasing it"));
+  ExpectOneNodeAndAnEmptyPlan();
+}
+
+TEST_P(HttpState, WhatAnOutageKeptFromItIsPushedAfterwards) {
+  auto first = Holder();
+  port_.reset();
+  const RunResult cut = first->Result();
+  EXPECT_NE(cut.code, 0) << cut;
+  EXPECT_THAT(cut.err, HasSubstr("podctl state push"));
+  port_.emplace(server_);
+  WriteSpec(port_->url());
+  const auto name = cut.err.find("podctl.errored-");
+  ASSERT_NE(name, std::string::npos) << cut;
+  const std::string stem = "podctl.errored-";
+  const auto end = cut.err.find_first_not_of("0123456789", name + stem.size());
+  const std::string file = cut.err.substr(name, end - name);
+  const RunResult pushed = box_.Run({"state", "push", file});
+  EXPECT_EQ(pushed.code, 0) << pushed;
+  ExpectOneNodeAndAnEmptyPlan();
+}
+
+TEST_P(HttpState, LockCommandsSayWhatTheServerTells) {
+  const bool tells = GetParam() == Kind::kGitea;
+  RunResult status = box_.Run({"lock", "status"});
+  EXPECT_THAT(status.out, HasSubstr(tells ? "Nobody holds the state" : "only to who tries"));
+  const auto first = Holder();
+  status = box_.Run({"lock", "status"});
+  EXPECT_EQ(status.out.find(std::to_string(first->pid())) != std::string::npos, tells) << status;
+  const RunResult stale = box_.Run({"unlock", "--if-stale"});
+  EXPECT_EQ(stale.code, 3) << stale;
+  EXPECT_THAT(stale.err, HasSubstr("cannot be told from here"));
+  EXPECT_EQ(first->Result().code, 0);
+}
+
+TEST_P(HttpState, NoPasswordIsEverShown) {
+  box_.SetVariable("TF_HTTP_PASSWORD", "hunter2");
+  for (const Arguments& words : {Arguments{"plan"}, Arguments{"apply", "--auto-approve"},
+                                 Arguments{"state", "list"}, Arguments{"unlock", "x"}}) {
+    const RunResult run = box_.Run(words);
+    EXPECT_NE(run.code, 0) << run;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("401"), Not(HasSubstr("hunter2"))));
+  }
+  WriteSpec("https://u:hunter2@git.example/x");
+  const RunResult run = box_.Run({"plan"});
+  EXPECT_NE(run.code, 0);
+  EXPECT_THAT(run.err, HasSubstr("would stand in logs"));
+}
+
+}  // namespace
+}  // namespace podctl::testing
