@@ -211,15 +211,25 @@ Result<http::Response> StateServerTransport::Send(const http::Request& request,
   if (fault == Fault::kNoConnection) return MakeError(ErrorCode::kUnavailable, "no connection");
   if (fault == Fault::kLostBefore) return MakeError(ErrorCode::kReplyLost, "cut");
   if (fault == Fault::kStatus) return Status(status_, "<html>trouble</html>");
+  if (fault == Fault::kLate) {
+    late_ = request;
+    return MakeError(ErrorCode::kReplyLost, "cut");
+  }
+  auto response = Carry(request);
+  if (late_) Carry(*std::exchange(late_, std::nullopt));
+  if (fault == Fault::kLostAfter) return MakeError(ErrorCode::kReplyLost, "cut");
+  return response;
+}
+
+http::Response StateServerTransport::Carry(const http::Request& request) {
+  const auto slash = request.url.find('/', request.url.find("://") + 3);
   std::map<std::string, std::string> headers;
   for (const auto& [name, value] : request.headers) {
     std::string lower = name;
     for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     headers[lower] = value;
   }
-  auto response = server_.Answer(request.method, target, headers, request.body);
-  if (fault == Fault::kLostAfter) return MakeError(ErrorCode::kReplyLost, "cut");
-  return response;
+  return server_.Answer(request.method, request.url.substr(slash), headers, request.body);
 }
 
 }  // namespace podctl::testing

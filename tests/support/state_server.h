@@ -58,7 +58,8 @@ class StateServer {
 // The way to it without a network, with faults.
 class StateServerTransport final : public http::Transport {
  public:
-  enum class Fault { kNone, kNoConnection, kLostBefore, kLostAfter, kStatus };
+  // kLate: the answer is lost, and the request arrives after the next one.
+  enum class Fault { kNone, kNoConnection, kLostBefore, kLostAfter, kLate, kStatus };
 
   explicit StateServerTransport(StateServer& server) : server_(server) {}
 
@@ -70,7 +71,10 @@ class StateServerTransport final : public http::Transport {
   const std::vector<std::string>& asked() const { return asked_; }  // "POST /path?ID=…"
 
  private:
+  http::Response Carry(const http::Request& request);
+
   StateServer& server_;
+  std::optional<http::Request> late_;
   int sent_ = 0;
   int fail_from_ = -1;
   int fail_times_ = 0;

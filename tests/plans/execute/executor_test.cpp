@@ -493,5 +493,22 @@ TEST_F(ExecutorTest, AStoreThatLogsIsToldOfTheRecordsThatChangedAndOfNoOther) {
   EXPECT_EQ(harness_.Stored().records.size(), 1U);
 }
 
+// ---- How often is saved.
+
+TEST(SaveThrottle, ResultsKeepTheStoresPaceAndRequestsDoNotWaitForIt) {
+  using std::chrono::milliseconds;
+  const Clock::SteadyTime began{};
+  const Clock::SteadyTime ended = began + milliseconds(5);
+  SaveThrottle quick;
+  SaveThrottle slow(milliseconds(1000));
+  EXPECT_EQ(slow.ForResults(), Clock::SteadyTime{});
+  for (SaveThrottle* throttle : {&quick, &slow}) throttle->Saved(began, ended);
+  EXPECT_EQ(quick.ForResults(), ended + milliseconds(250));
+  EXPECT_EQ(slow.ForResults(), ended + milliseconds(1000));
+  EXPECT_EQ(slow.ForActs(), quick.ForActs());
+  slow.Saved(began, began + milliseconds(500));  // the store is slower than its pace
+  EXPECT_EQ(slow.ForResults(), began + milliseconds(5500));
+}
+
 }  // namespace
 }  // namespace podctl

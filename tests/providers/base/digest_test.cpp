@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "providers/base/encoding.h"
+
 namespace podctl {
 namespace {
 
@@ -25,6 +27,12 @@ TEST(Digest, AnEmptyKeyIsAKeyOfItsOwn) {
   const std::string empty = HmacSha256Hex({}, "text");
   HmacSha256Hex("other", "text");
   EXPECT_EQ(HmacSha256Hex({}, "text"), empty);
+}
+
+// RFC 1321, appendix A.5.
+TEST(Digest, Md5) {
+  EXPECT_EQ(Hex(Md5Bytes("")), "d41d8cd98f00b204e9800998ecf8427e");
+  EXPECT_EQ(Hex(Md5Bytes("message digest")), "f96b697d7cb7938d525a2f31aaf161d0");
 }
 
 // RFC 3720, appendix B.4, and the check value of the catalogues.

@@ -82,7 +82,8 @@ INSTANTIATE_TEST_SUITE_P(Servers, HttpFaults,
 
 TEST_P(HttpFaults, WhatPassesIsPassedOver) {
   const int requests = Requests(GetParam());
-  for (const Fault fault : {Fault::kNoConnection, Fault::kLostBefore, Fault::kLostAfter}) {
+  for (const Fault fault :
+       {Fault::kNoConnection, Fault::kLostBefore, Fault::kLostAfter, Fault::kLate}) {
     for (int k = 0; k < requests; ++k) {
       SCOPED_TRACE(fmt::format("fault {} at request {}", static_cast<int>(fault), k));
       HttpWorld world(GetParam());

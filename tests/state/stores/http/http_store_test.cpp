@@ -342,6 +342,24 @@ TEST(HttpStore, WhatCannotBeSavedIsWrittenToThisMachine) {
   EXPECT_NE(*again, *aside);
 }
 
+// ---- How often is asked.
+
+TEST(HttpStore, RetriesAreThoseThatTheVariablesSay) {
+  HttpWorld world;
+  for (const int retries : {0, 3}) {
+    HttpPlace place = world.Place();
+    place.retries = retries;
+    place.first_wait = place.longest_wait = std::chrono::seconds(2);
+    FakeTransport down;
+    down.Then(ErrorCode::kUnavailable);
+    const auto before = world.clock.Elapsed();
+    EXPECT_FALSE(world.Open(down, place)->Load());
+    EXPECT_EQ(down.requests().size(), 1U + static_cast<std::size_t>(retries));
+    EXPECT_LE(world.clock.Elapsed() - before, std::chrono::seconds(2 * retries));
+  }
+  EXPECT_EQ(world.Open()->LeastSavePace(), std::chrono::seconds(1));
+}
+
 // ---- The words.
 
 TEST(HttpStore, AServerThatSendsThePasswordBackIsNotQuoted) {
