@@ -4,6 +4,8 @@
 // repeated here only when they surely were not carried out.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <stop_token>

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "providers/base/error.h"
 #include "providers/os/environment.h"

@@ -34,6 +34,17 @@ bool IsTerraforms(const std::string& text) {
          ((*document)["version"].is_int() && (*document)["lineage"].is_string());
 }
 
+// The serial that a damaged text bears, as far as it can still be read; 0: none.
+std::uint64_t SerialIn(std::string_view text) {
+  constexpr std::string_view kName = "\"serial\":";
+  const auto at = text.find(kName);
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(at + kName.size());
+  text.remove_prefix(std::min(text.find_first_not_of(" \n\t"), text.size()));
+  const auto digits = text.substr(0, text.find_first_not_of("0123456789"));
+  return ParseNumber<std::uint64_t>(digits).value_or(0);
+}
+
 bool IsStored(int status) {
   return status == 200 || status == 201 || status == 204;
 }
@@ -58,6 +69,9 @@ HttpStore::HttpStore(HttpPlace place, const HttpStoreDoors& doors, LockHolder se
 
 Result<std::optional<std::string>> HttpStore::Fetch(const std::stop_token& stop) {
   auto stored = client_->Read(stop);
+  if (stored && set_aside_ && DocumentGeneration(*stored) == set_aside_->generation) {
+    return std::optional<std::string>();
+  }
   if (!stored || !*stored || !IsTerraforms(**stored)) return stored;
   return MakeError(
       ErrorCode::kFailedPrecondition,
@@ -115,11 +129,12 @@ Error HttpStore::Stale(const std::optional<std::string>& stored, const Generatio
 // Learns what the stored text holds, if it is not what this store read or wrote last.
 Result<void> HttpStore::Know(const std::optional<std::string>& stored) {
   const Generation found = DocumentGeneration(stored);
-  if (known_ && known_->generation == found) return {};
   if (!stored) {
-    known_ = Known{};
+    // The server knows the damaged text's serial, and takes none twice.
+    known_ = Known{{}, "", set_aside_ ? set_aside_->serial : 0};
     return {};
   }
+  if (known_ && known_->generation == found) return {};
   Result<State> state = Parse(*stored);
   if (!state) return state.error();
   known_ = Known{found, state->lineage, state->serial};
@@ -323,6 +338,23 @@ Result<std::string> HttpStore::SaveAside(const State& state) {
                    fmt::format("what could not be saved in {} could not be written anywhere else: "
                                "{}",
                                Where(), path.error().message));
+}
+
+Result<std::string> HttpStore::SetAside() {
+  pending_.reset();
+  auto stored = Fetch();
+  if (!stored) return stored.error();
+  if (!*stored) {
+    return MakeError(ErrorCode::kNotFound, fmt::format("there is no state at {}", Where()));
+  }
+  auto path = WriteAside(files_, options_.aside_folders, "damaged.json", **stored);
+  if (!path) {
+    return MakeError(ErrorCode::kIo, fmt::format("the damaged state {} could not be kept: {}",
+                                                 Where(), path.error().message));
+  }
+  set_aside_ = Known{DocumentGeneration(*stored), "", SerialIn(**stored)};
+  known_.reset();
+  return path;
 }
 
 // ---- A place that cannot be used.

@@ -60,6 +60,8 @@ class HttpStore final : public StateStore {
   Result<State> LoadHistory(std::uint64_t serial) override;
   // Into a folder of this machine: the protocol has no second name.
   Result<std::string> SaveAside(const State& state) override;
+  // Onto this machine, too; the damaged text stands there until the next save replaces it.
+  Result<std::string> SetAside() override;
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
                                           std::stop_token stop) override;
   // Tries the lock, for only so the protocol tells who holds it.
@@ -120,6 +122,8 @@ class HttpStore final : public StateStore {
   RecordKinds kinds_;
   HttpStoreOptions options_;
   std::optional<Known> known_;
+  // A damaged text that is not there for this store any more, and the serial that it bears.
+  std::optional<Known> set_aside_;
   std::optional<Pending> pending_;
   std::weak_ptr<const HttpLock> held_;
   bool tells_holder_ = true;

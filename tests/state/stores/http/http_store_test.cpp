@@ -174,6 +174,17 @@ TEST(HttpStore, OfTwoWhoSaveAtOnceTheServersSerialsLetOne) {
   }
 }
 
+// What stands there may have the serial and the lineage of what was read, and be another.
+TEST(HttpStore, TheSameSerialIsNotTheSameState) {
+  HttpWorld world(Kind::kPlain);
+  HttpRun run = Running(world);
+  State other = run.state;
+  Pods(other)[Addr("pod.research")].current.uid = "other";
+  world.server.Overwrite(StateToJson(other));
+  EXPECT_EQ(run.Mark("mine").error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(UidIn(world), "other");
+}
+
 TEST(HttpStore, ASerialThatIsGoneThereIsToldAsThat) {
   HttpWorld world;
   HttpRun run = Running(world);
@@ -340,6 +351,26 @@ TEST(HttpStore, WhatCannotBeSavedIsWrittenToThisMachine) {
   const auto again = run.store->SaveAside(run.state);
   ASSERT_TRUE(again);
   EXPECT_NE(*again, *aside);
+}
+
+TEST(HttpStore, ADamagedStateIsKeptAndReplaced) {
+  HttpWorld world;
+  HttpRun run = Running(world);
+  ASSERT_TRUE(run.Mark("one"));
+  const std::string damaged = world.server.Stored()->substr(0, 500);
+  world.server.Overwrite(damaged);
+  ASSERT_EQ(run.Load().error().code, ErrorCode::kDataLoss);
+  const auto aside = run.store->SetAside();
+  ASSERT_TRUE(aside) << aside.error().message;
+  EXPECT_EQ(world.files.Read(*aside, 10'000).value_or(""), damaged);
+  EXPECT_EQ(world.server.Stored(), damaged);
+  ASSERT_TRUE(run.Load());
+  EXPECT_TRUE(run.at.none());
+  run.state = SampleState();
+  const auto saved = run.Mark("two");
+  ASSERT_TRUE(saved) << saved.error().message;
+  EXPECT_EQ(run.state.serial, 3U);
+  EXPECT_EQ(UidIn(world), "two");
 }
 
 // ---- How often is asked.
