@@ -33,8 +33,8 @@ constexpr Flag kGlobalFlags[] = {
     WithLetter('R', Switch<&GlobalOptions::recursive>("--recursive",
                                                       "with -f DIR: what is below it, too")),
     OneValue<&GlobalOptions::state>("--state", "FILE|URL",
-                                    "where the state is: a file, or gs://BUCKET/PREFIX, or "
-                                    "etcd://HOST:2379/PREFIX"),
+                                    "where the state is: a file, gs://BUCKET/PREFIX, "
+                                    "etcd://HOSTS/PREFIX or https://…"),
     OneValue<&GlobalOptions::project>("--project", "ID",
                                       "Google Cloud project where the spec names none"),
     Naming(Flag::Names::kZone,

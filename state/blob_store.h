@@ -36,8 +36,7 @@ struct Blob {
 
 struct BlobEntry {
   std::string name;
-  BlobVersion version;      // as Get tells it
-  std::uint64_t bytes = 0;  // also where the place does not tell it
+  BlobVersion version;  // as Get tells it
   BlobTime written;
 };
 

@@ -25,7 +25,6 @@ class BlobBench {
   virtual std::unique_ptr<BlobStore> Open() = 0;
   // Between two writes of one object, where the place is slow with these.
   virtual void Pause() {}
-  virtual bool TellsSizes() const { return true; }  // in its lists
 };
 
 // Its error, where the server is missing, is an EXPECT that says so, and nullptr.
@@ -68,8 +67,6 @@ class BlobStoreSuite : public ::testing::TestWithParam<BlobBenchFactory> {
     EXPECT_TRUE(entries) << entries.error().message;
     if (!entries) return names;
     for (const BlobEntry& entry : *entries) {
-      const std::size_t bytes = bench_->TellsSizes() ? Content(entry.name).size() : 0;
-      EXPECT_EQ(entry.bytes, bytes) << entry.name;
       EXPECT_EQ(entry.version, VersionOf(entry.name)) << entry.name;
       names.push_back(entry.name);
     }

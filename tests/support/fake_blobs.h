@@ -179,8 +179,7 @@ class FakeBlobs final : public BlobStore {
         }
         const bool fresh = std::stoull(at->second.version.token.substr(1)) > began;
         if (fresh && place_.hide_fresh) continue;
-        list.push_back(
-            {at->first, at->second.version, at->second.bytes.size(), at->second.written});
+        list.push_back({at->first, at->second.version, at->second.written});
       }
     }
     if (auto error = End(fault)) return *error;

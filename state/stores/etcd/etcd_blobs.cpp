@@ -165,7 +165,7 @@ Result<EtcdBlobs::Listing> EtcdBlobs::ListOnce(const std::string& prefix, const 
       const std::string name = key.key.substr(skip);
       if (name == kClockName) listing.clock = key.lease;
       if (!IsBlobName(name)) continue;
-      listing.entries.push_back({name, {std::to_string(key.revision)}, 0, {}});
+      listing.entries.push_back({name, {std::to_string(key.revision)}, {}});
     }
     if (!found->more || found->keys.empty()) break;
     range.key = found->keys.back().key + '\0';

@@ -24,8 +24,7 @@ Result<std::vector<BlobEntry>> GcsBlobs::ListFrom(const std::string& prefix,
   entries.reserve(found->size());
   const std::size_t skip = Full("").size();
   for (const gcp::StorageObject& object : *found) {
-    entries.push_back(
-        {object.name.substr(skip), {object.generation}, object.bytes, object.created});
+    entries.push_back({object.name.substr(skip), {object.generation}, object.created});
   }
   return entries;
 }

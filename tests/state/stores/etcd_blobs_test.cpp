@@ -104,7 +104,6 @@ class EtcdBench final : public BlobBench {
   std::unique_ptr<BlobStore> Open() override {
     return std::make_unique<Door>(SharedServer()->Address(), prefix_);
   }
-  bool TellsSizes() const override { return false; }
 
  private:
   const std::string prefix_ = FreshPrefix();
