@@ -473,8 +473,12 @@ AccessDoors Wiring::access_doors() {
 }
 
 PlanDoors Wiring::plan_doors() {
-  return {access_doors(), provider(), [this](const std::string& path) { return OpenStore(path); },
-          interrupt_.drain(), secrets()};
+  return {access_doors(),
+          provider(),
+          [this](const std::string& path) { return OpenStore(path); },
+          interrupt_.drain(),
+          secrets(),
+          {AsideFolders(), [this](const std::string& file) { return GitFollows(file); }}};
 }
 
 ApplyDoors Wiring::apply_doors() {

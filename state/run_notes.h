@@ -16,6 +16,9 @@
 
 namespace podctl {
 
+// How the names begin of this machine's files that hold such notes.
+inline constexpr std::string_view kAsideErrored = "podctl.errored-";
+
 struct RunNotes {
   State state;
   // The generation that the run went on from; nullopt: whoever wrote this did not say, and the

@@ -131,15 +131,20 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
   return complete;
 }
 
-std::optional<NoPlan> TakeLock(const LockRequest& request, const std::stop_token& stop,
+std::optional<NoPlan> TakeLock(const PlanDoors& doors, const PlanRequest& request,
                                PlanListener& listener, PlanRun* run) {
-  auto lock = run->store->Lock(request.info(), request.wait, stop);
-  if (!lock && stop.stop_requested()) {
+  auto lock = run->store->Lock(request.lock->info(), request.lock->wait, doors.stop);
+  if (!lock && doors.stop.stop_requested()) {
     return NoPlan{.why = NoPlan::Why::kInterrupted, .waited_for_lock = true};
   }
   if (!lock) return NoPlan{.why = NoPlan::Why::kLock, .error = lock.error()};
   run->lock = *std::move(lock);
   if (const std::string note = run->lock->TakeoverNote(); !note.empty()) listener.OnTakeover(note);
+  if (!IsStateUrl(run->store->Where())) return std::nullopt;
+  const auto notes =
+      TakeUpSpool(doors.entry.files, doors.spool, request.load.kinds.remembered, *run->store);
+  if (!notes) return NoPlan{.error = notes.error()};
+  for (const std::string& note : *notes) listener.OnTakeover(note);
   return std::nullopt;
 }
 
@@ -190,7 +195,7 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanRequest& request
   if (request.plan.mode == PlanMode::kDestroy) run->spec.declared.clear();
   if (request.lock) {
     run->store = doors.open_store(path);
-    if (auto none = TakeLock(*request.lock, doors.stop, listener, run)) return none;
+    if (auto none = TakeLock(doors, request, listener, run)) return none;
   }
   if (!doors.provider) return NoPlan{.why = NoPlan::Why::kUsage, .error = doors.provider.error()};
   run->provider = *doors.provider;
@@ -204,6 +209,9 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanRequest& request
     stored = run->store->Load();
   }
   if (!stored) return NoPlan{.error = stored.error()};
+  if (!request.lock && IsStateUrl(path)) {
+    run->notes = SpoolNotes(doors.entry.files, doors.spool, request.load.kinds.remembered, *stored);
+  }
   run->stored = std::move(stored->state).value_or(State{});
   run->generation = stored->generation;
   return std::nullopt;

@@ -13,6 +13,7 @@
 #include "plans/engine/change.h"
 #include "plans/engine/planner.h"
 #include "plans/session/access.h"
+#include "plans/session/spool.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
@@ -38,6 +39,7 @@ struct PlanDoors {
   std::function<std::unique_ptr<StateStore>(const std::string& path)> open_store;
   std::stop_token stop;
   Result<Secrets*> secrets;  // likewise; told where the spec names one
+  SpoolDoors spool = {};
 };
 
 struct LockRequest {
@@ -63,7 +65,7 @@ class PlanListener {
   virtual ~PlanListener() = default;
   // Of a spec that is usable: its warnings, before anything else is done.
   virtual void OnSpec(const Diagnostics& warnings) = 0;
-  // A dead run's lock was taken over.
+  // A dead run's lock was taken over, or what it could not save was saved.
   virtual void OnTakeover(const std::string& note) = 0;
 };
 
@@ -109,8 +111,9 @@ struct NoPlan {
 std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequest& request,
                                           PlanListener& listener);
 
-// Takes the lock for `run`, whose store is open. nullopt: it has it.
-std::optional<NoPlan> TakeLock(const LockRequest& request, const std::stop_token& stop,
+// Takes the lock for `run`, whose store is open, and saves what an earlier run here could not.
+// nullopt: it has it.
+std::optional<NoPlan> TakeLock(const PlanDoors& doors, const PlanRequest& request,
                                PlanListener& listener, PlanRun* run);
 
 // Diagnostics of a place in the spec, with the text of that line read from the file.

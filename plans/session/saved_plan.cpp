@@ -216,7 +216,7 @@ class SavedRun {
       withheld->AddOwn(request_.file);
     }
     run_.store = doors_.open_store(state);
-    if (auto none = TakeLock(*request_.plan.lock, doors_.stop, listener_, &run_)) {
+    if (auto none = TakeLock(doors_, request_.plan, listener_, &run_)) {
       none_ = *std::move(none);
       return false;
     }

@@ -239,14 +239,19 @@ std::string KeyOf(const ExecuteResult& result) {
 // While a plan is made its warnings are only kept: most of them were told in an earlier round.
 class WatchSession::Warnings final : public PlanListener {
  public:
-  explicit Warnings(PlanListener& listener) : listener_(listener) {}
+  Warnings(PlanListener& listener, std::set<std::string>* told)
+      : listener_(listener), told_(told) {}
   void OnSpec(const Diagnostics& warnings) override { all = warnings; }
-  void OnTakeover(const std::string& note) override { listener_.OnTakeover(note); }
+  void OnTakeover(const std::string& note) override {
+    // Of a file that stays, once and not in each round.
+    if (told_->insert(note).second) listener_.OnTakeover(note);
+  }
 
   Diagnostics all;
 
  private:
   PlanListener& listener_;
+  std::set<std::string>* const told_;
 };
 
 RoundEnd WatchSession::Run() {
@@ -258,7 +263,7 @@ RoundEnd WatchSession::Run() {
 }
 
 RoundEnd WatchSession::Look() {
-  Warnings warnings(listener_);
+  Warnings warnings(listener_, &told_of_lock_);
   auto made = PreparePlan(plan_doors_, plan_wishes_, warnings);
   if (const auto* none = std::get_if<NoPlan>(&made)) return OnNoPlan(*none, warnings.all);
   PlanRun& run = std::get<PlanRun>(made);

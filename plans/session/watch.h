@@ -147,7 +147,8 @@ class WatchSession final : public WatchRound {
   std::string reported_;  // the last trouble; empty: all is well
   std::string warned_;    // the last warnings
   std::set<std::string> left_;
-  std::vector<Address> waits_;  // in the queue
+  std::set<std::string> told_of_lock_;  // of locks taken over, and what dead runs could not save
+  std::vector<Address> waits_;          // in the queue
 };
 
 }  // namespace podctl
