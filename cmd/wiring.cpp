@@ -335,7 +335,7 @@ Result<std::unique_ptr<BlobStore>> Wiring::EtcdPlaceOf(const std::string& url) {
   if (!place) return place.error();
   auto settings = etcd::FindSettings(parts_->environment);
   if (!settings) return settings.error();
-  if (auto may = etcd::MayCarry(*place, *settings); !may) return may.error();
+  if (auto may = etcd::MayCarry(*place, *settings, parts_->environment); !may) return may.error();
   http::CaSettings ca{settings->ca_file, "", "ETCDCTL_CACERT"};
   if (ca.empty()) ca = CertificatesFor(parts_->environment, parts_->files);
   auto& servers = parts_->etcds[url];
@@ -532,6 +532,10 @@ const std::shared_ptr<WithheldFiles>& Wiring::Withheld() {
     }
     for (const std::string& path : ssh::UsualKeyFiles(parts_->environment)) {
       parts_->withheld->AddCredential(path);
+    }
+    for (const char* name : {"ETCDCTL_KEY", "ETCDCTL_CERT"}) {
+      const auto path = FirstOf(parts_->environment, {name});
+      if (path) parts_->withheld->AddCredential(*path);
     }
     const std::string state = LikelyStatePath();
     if (!IsStateUrl(state)) parts_->withheld->AddState(state);

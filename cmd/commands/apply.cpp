@@ -232,6 +232,13 @@ std::vector<std::string> SecretsGiven(const std::map<std::string, std::string>& 
   return names;
 }
 
+void AddLostState(Wiring& wiring, PlanRun* run) {
+  const auto lost =
+      WarnOfLostState(wiring.environment(), wiring.files(), wiring.state_choice().For(run->spec),
+                      [&](const std::string& path) { return wiring.GitFollows(path); });
+  if (lost) run->problems.Add(*lost);
+}
+
 }  // namespace
 
 int RunPlan(Wiring& wiring, const ApplyOptions& options) {
@@ -250,12 +257,9 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
     reporter.End();
     return reporter.FailedExitCode();
   }
-  const std::string state = wiring.state_choice().For(run->spec);
-  const auto lost =
-      WarnOfLostState(wiring.environment(), wiring.files(), state,
-                      [&](const std::string& path) { return wiring.GitFollows(path); });
-  if (lost) run->problems.Add(*lost);
-  const StartedOnPods started(wiring.files(), wiring.environment(), state);
+  AddLostState(wiring, &*run);
+  const StartedOnPods started(wiring.files(), wiring.environment(),
+                              wiring.state_choice().For(run->spec));
   ShowWhatIsPlanned(reporter, *run, true, JobsThatEnd(started, *run));
   const bool sound = !run->problems.has_errors();
   bool saved = options.out.empty();
@@ -298,6 +302,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
                                                           printer)
                                        : PreparePlan(doors, request, printer));
   if (!run) return reporter.FailedExitCode();
+  if (!is_saved && !options.destroy) AddLostState(wiring, &*run);
   const StartedOnPods started(wiring.files(), wiring.environment(),
                               wiring.state_choice().For(run->spec));
   ShowWhatIsPlanned(reporter, *run, !is_saved, JobsThatEnd(started, *run));

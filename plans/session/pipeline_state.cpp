@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "providers/base/text.h"
+#include "providers/os/ci_run.h"
 #include "state/store.h"
 
 namespace podctl {
@@ -10,8 +11,7 @@ namespace podctl {
 std::optional<Diagnostic> WarnOfLostState(
     const Environment& environment, FileSystem& files, const std::string& path,
     const std::function<std::optional<bool>(const std::string& path)>& git_follows) {
-  const std::string ci = environment.Get("CI").value_or("");
-  if ((ci != "true" && ci != "1") || IsStateUrl(path)) return std::nullopt;
+  if (!IsPipeline(environment) || IsStateUrl(path)) return std::nullopt;
   const auto there = files.Stat(path);
   if (there || there.error().code != ErrorCode::kNotFound) return std::nullopt;
   if (git_follows(path) != false) return std::nullopt;

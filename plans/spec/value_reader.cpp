@@ -40,9 +40,16 @@ int CountBefore(const std::string& text, const std::string& needle, std::size_t 
 }
 
 bool LogsPodctlIn(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kNames = {"GOOGLE_OAUTH_ACCESS_TOKEN",
-                                                      "CLOUDSDK_AUTH_ACCESS_TOKEN",
-                                                      "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"};
+  constexpr std::array<std::string_view, 10> kNames = {"GOOGLE_OAUTH_ACCESS_TOKEN",
+                                                       "CLOUDSDK_AUTH_ACCESS_TOKEN",
+                                                       "AWS_SECRET_ACCESS_KEY",
+                                                       "AWS_SESSION_TOKEN",
+                                                       "TF_HTTP_USERNAME",
+                                                       "TF_HTTP_PASSWORD",
+                                                       "TF_HTTP_CLIENT_PRIVATE_KEY_PEM",
+                                                       "ETCDCTL_USER",
+                                                       "ETCDCTL_PASSWORD",
+                                                       "ETCDCTL_KEY"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 

@@ -6,6 +6,7 @@
 
 #include "providers/base/text.h"
 #include "providers/http/url.h"
+#include "providers/os/ci_run.h"
 
 namespace podctl::etcd {
 namespace {
@@ -41,6 +42,14 @@ std::string EndpointOf(std::string_view host, bool encrypted) {
                      has_port ? std::string_view(url->port) : kUsualPort);
 }
 
+std::vector<std::string> EndpointsOf(const std::string& hosts, bool encrypted) {
+  std::vector<std::string> endpoints;
+  for (const std::string_view host : Split(hosts, ",")) {
+    endpoints.push_back(EndpointOf(host, encrypted));
+  }
+  return endpoints;
+}
+
 bool IsPrefix(std::string_view prefix) {
   const bool fits = std::all_of(prefix.begin(), prefix.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F && c != '#' && c != '?' && c != '*';
@@ -73,12 +82,8 @@ Result<Place> ParsePlace(const std::string& url, const Environment& environment)
   if (!named) hosts = Variable(environment, "ETCDCTL_ENDPOINTS");
   if (hosts.empty()) return BadPlace(url, "names no host, and neither does ETCDCTL_ENDPOINTS");
   Place place;
-  for (const std::string_view host : Split(hosts, ",")) {
-    std::string endpoint = EndpointOf(host, encrypted);
-    if (!endpoint.empty()) {
-      place.endpoints.push_back(std::move(endpoint));
-      continue;
-    }
+  place.endpoints = EndpointsOf(hosts, encrypted);
+  if (std::find(place.endpoints.begin(), place.endpoints.end(), "") != place.endpoints.end()) {
     if (named) return BadPlace(url, "names something that is no HOST:PORT");
     return MakeError(ErrorCode::kInvalidArgument,
                      "ETCDCTL_ENDPOINTS names something that is no HOST:PORT",
@@ -117,10 +122,24 @@ Result<Settings> FindSettings(const Environment& environment) {
   return settings;
 }
 
-Result<void> MayCarry(const Place& place, const Settings& settings) {
+Result<void> MayCarry(const Place& place, const Settings& settings,
+                      const Environment& environment) {
   if (settings.user.empty()) return {};
+  const bool encrypted = place.endpoints.front().starts_with("https://");
+  const auto trusted = EndpointsOf(Variable(environment, "ETCDCTL_ENDPOINTS"), encrypted);
+  const bool is_pipeline = IsPipeline(environment);
   for (const std::string& endpoint : place.endpoints) {
     const Result<http::Url> url = http::ParseUrl(endpoint);
+    const bool named = std::find(trusted.begin(), trusted.end(), endpoint) != trusted.end();
+    if (is_pipeline && !named) {
+      return MakeError(
+          ErrorCode::kFailedPrecondition,
+          fmt::format("the password of ETCDCTL_USER does not go to {}, which the spec names and "
+                      "ETCDCTL_ENDPOINTS does not",
+                      url ? url->Server() : std::string("the server")),
+          "a pipeline may plan another person's spec, and would hand the password to whom it "
+          "names: let the pipeline set ETCDCTL_ENDPOINTS to the hosts of the state");
+    }
     if (url && (url->scheme == "https" || http::IsLoopback(*url))) continue;
     return MakeError(
         ErrorCode::kFailedPrecondition,

@@ -37,7 +37,9 @@ struct Settings {
 // and ETCDCTL_KEY.
 Result<Settings> FindSettings(const Environment& environment);
 
-// kFailedPrecondition where a password would travel unencrypted over a network.
-Result<void> MayCarry(const Place& place, const Settings& settings);
+// kFailedPrecondition where a password would travel unencrypted over a network, or, in a pipeline,
+// to a server that ETCDCTL_ENDPOINTS does not name: the place is what a spec says, which may be
+// another person's.
+Result<void> MayCarry(const Place& place, const Settings& settings, const Environment& environment);
 
 }  // namespace podctl::etcd

@@ -36,4 +36,9 @@ CiRun FindCiRun(const Environment& environment) {
   return {};
 }
 
+bool IsPipeline(const Environment& environment) {
+  const std::string ci = environment.Get("CI").value_or("");
+  return ci == "true" || ci == "1" || !FindCiRun(environment).ci.empty();
+}
+
 }  // namespace podctl

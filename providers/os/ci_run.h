@@ -20,4 +20,8 @@ struct CiRun {
 // GitLab: "Predefined CI/CD variables". Atlantis: the environment of custom `run` steps.
 CiRun FindCiRun(const Environment& environment);
 
+// Whether a pipeline runs this, one of those or another (CI=true). It may be at work on another
+// person's spec, such as a pull request.
+bool IsPipeline(const Environment& environment);
+
 }  // namespace podctl

@@ -135,7 +135,9 @@ TEST_F(StatePlacesTest, APipelineIsWarnedOfAStateThatItWouldLose) {
   const RunResult plan = box_.Run({"plan"});
   EXPECT_EQ(plan.code, 0) << plan;
   EXPECT_THAT(plan.out + plan.err, HasSubstr(kWarning)) << plan;
-  box_.Apply();  // the file is there then
+  const RunResult applied = box_.Run({"apply", "--auto-approve"});
+  EXPECT_THAT(applied.out + applied.err, HasSubstr(kWarning)) << applied;
+  // The file is there then.
   const RunResult again = box_.Run({"plan"});
   EXPECT_THAT(again.out + again.err, Not(HasSubstr(kWarning))) << again;
   UseBucket();

@@ -8,6 +8,7 @@
 
 #include "providers/base/text.h"
 #include "providers/http/url.h"
+#include "providers/os/ci_run.h"
 
 namespace podctl {
 namespace {
@@ -130,6 +131,22 @@ Result<void> CheckWhatIsMissing(const Environment& environment) {
   return {};
 }
 
+// Where the password of TF_HTTP_PASSWORD may go, in a pipeline: the place is what a spec says, or a
+// `stateOf`, and that may be a pull request's.
+Result<void> MayCarry(const Environment& environment, const HttpPlace& place) {
+  if (!IsPipeline(environment)) return {};
+  const auto named = http::ParseUrl(ValueOf(environment, "TF_HTTP_ADDRESS"));
+  const auto url = http::ParseUrl(place.url);
+  if (named && url && OriginOf(*named) == OriginOf(*url)) return {};
+  return MakeError(
+      ErrorCode::kFailedPrecondition,
+      fmt::format("TF_HTTP_PASSWORD does not go to {}, which the spec names and TF_HTTP_ADDRESS "
+                  "does not",
+                  url ? url->Server() : std::string("the server")),
+      "a pipeline may plan another person's spec, and would hand the password to whom it names: "
+      "let the pipeline set TF_HTTP_ADDRESS to the URL of the state");
+}
+
 Result<void> ReadCredentials(const Environment& environment, HttpPlace* place) {
   place->user = ValueOf(environment, "TF_HTTP_USERNAME");
   place->password = ValueOf(environment, "TF_HTTP_PASSWORD");
@@ -138,7 +155,7 @@ Result<void> ReadCredentials(const Environment& environment, HttpPlace* place) {
     return MakeError(ErrorCode::kInvalidArgument, "TF_HTTP_USERNAME holds a colon",
                      "a user of HTTP's basic authentication has none");
   }
-  if (!place->user.empty()) return {};
+  if (!place->user.empty()) return MayCarry(environment, *place);
   if (!place->password.empty()) {
     return MakeError(ErrorCode::kInvalidArgument,
                      "TF_HTTP_PASSWORD is set, and TF_HTTP_USERNAME is not",
@@ -229,9 +246,13 @@ Result<HttpPlace> FindHttpPlace(const std::string& url, const Environment& envir
   HttpPlace place;
   place.url = *checked;
   place.server = ServerOf(http::ParseUrl(url)->path);
-  // The variables of another state would have this one locked at that one's address.
+  // The variables of another state would have this one locked at that one's address; where the
+  // server's own lock is known they are not needed for that.
   const std::string named = ValueOf(environment, "TF_HTTP_ADDRESS");
-  if (!named.empty() && named != place.url) {
+  const bool of_another = !named.empty() && named != place.url;
+  const auto other = http::ParseUrl(named);
+  const bool same_server = other && OriginOf(*other) == OriginOf(*http::ParseUrl(url));
+  if (of_another && (!same_server || place.server == HttpServer::kOther)) {
     return MakeError(ErrorCode::kInvalidArgument,
                      fmt::format("TF_HTTP_ADDRESS is {}, and the spec's `state` is {}",
                                  http::ParseUrl(named) && !http::ParseUrl(named)->has_user
@@ -242,7 +263,8 @@ Result<HttpPlace> FindHttpPlace(const std::string& url, const Environment& envir
                      "or correct `state` in the spec.");
   }
   if (auto missing = CheckWhatIsMissing(environment); !missing) return missing.error();
-  if (auto lock = ReadLock(environment, &place); !lock) return lock.error();
+  const FixedEnvironment nothing{{}};
+  if (auto lock = ReadLock(of_another ? nothing : environment, &place); !lock) return lock.error();
   auto method = ReadMethod(environment, "TF_HTTP_UPDATE_METHOD", &place.update_method);
   if (!method) return method.error();
   if (auto patience = ReadPatience(environment, &place); !patience) return patience.error();

@@ -55,7 +55,8 @@ class LoaderTest : public ::testing::Test {
 TEST_F(LoaderTest, WhatPodctlLogsInWithIsNotForSpecs) {
   for (const char* variable :
        {"GOOGLE_OAUTH_ACCESS_TOKEN", "AWS_SECRET_ACCESS_KEY", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
-        "GITHUB_TOKEN", "CI_JOB_TOKEN", "CI_JOB_JWT_V2", "SSH_KEY", "COMMENT_TOKEN"}) {
+        "TF_HTTP_PASSWORD", "ETCDCTL_USER", "ETCDCTL_PASSWORD", "GITHUB_TOKEN", "CI_JOB_TOKEN",
+        "CI_JOB_JWT_V2", "SSH_KEY", "COMMENT_TOKEN"}) {
     const std::string name = variable;
     environment_ = {{name, "the-secret"}};
     for (const std::string& keys : {"    description: \"${env." + name + "}\"\n",

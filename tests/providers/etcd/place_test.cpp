@@ -93,14 +93,33 @@ TEST(EtcdSettings, AreEtcdctls) {
 
 TEST(EtcdSettings, APasswordTravelsEncryptedOrNotAtAll) {
   const Settings somebody{"root", "secret", "", "", ""};
-  EXPECT_TRUE(MayCarry(*Parse("etcd://127.0.0.1/p"), somebody));
-  EXPECT_TRUE(MayCarry(*Parse("etcds://h/p"), somebody));
-  EXPECT_TRUE(MayCarry(*Parse("etcd://h/p"), Settings{}));
-  const auto refused = MayCarry(*Parse("etcd://127.0.0.1,h/p"), somebody);
+  EXPECT_TRUE(MayCarry(*Parse("etcd://127.0.0.1/p"), somebody, FixedEnvironment(Variables{})));
+  EXPECT_TRUE(MayCarry(*Parse("etcds://h/p"), somebody, FixedEnvironment(Variables{})));
+  EXPECT_TRUE(MayCarry(*Parse("etcd://h/p"), Settings{}, FixedEnvironment(Variables{})));
+  const auto refused =
+      MayCarry(*Parse("etcd://127.0.0.1,h/p"), somebody, FixedEnvironment(Variables{}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition);
   EXPECT_THAT(refused.error().message, HasSubstr("h:2379"));
   EXPECT_THAT(refused.error().hint, HasSubstr("etcds://"));
+}
+
+// The spec may be a pull request's, which a pipeline plans.
+TEST(EtcdSettings, InAPipelineAPasswordGoesWhereThePipelineSays) {
+  const Settings somebody{"root", "secret", "", "", ""};
+  const Place place = *Parse("etcds://h1,h2:99/p");
+  const auto refused = MayCarry(place, somebody, FixedEnvironment(Variables{{"CI", "true"}}));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("h1:2379"));
+  const auto other = MayCarry(
+      place, somebody,
+      FixedEnvironment(Variables{{"GITHUB_ACTIONS", "true"}, {"ETCDCTL_ENDPOINTS", "h1:2379"}}));
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("h2:99"));
+  EXPECT_TRUE(MayCarry(
+      place, somebody,
+      FixedEnvironment(Variables{{"CI", "true"}, {"ETCDCTL_ENDPOINTS", "h1,https://h2:99"}})));
+  EXPECT_TRUE(MayCarry(place, Settings{}, FixedEnvironment(Variables{{"CI", "true"}})));
 }
 
 }  // namespace

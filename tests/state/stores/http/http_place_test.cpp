@@ -9,6 +9,7 @@
 namespace podctl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -82,7 +83,9 @@ TEST(HttpPlace, WhatIsWrongIsSaidAndNeverPassedOver) {
   EXPECT_THAT(Refusal("https://git.example/x?private_token=hunter2"), Not(HasSubstr("hunter2")));
   EXPECT_THAT(Refusal("http://git.example/x"), HasSubstr("in the clear"));
   EXPECT_EQ(Refusal("http://127.0.0.1:3000/x"), "none");
-  EXPECT_THAT(Refusal(kGitea, {{"TF_HTTP_ADDRESS", kGitLab}}), HasSubstr("another state"));
+  EXPECT_THAT(Refusal(kPlain, {{"TF_HTTP_ADDRESS", kGitLab}}), HasSubstr("another state"));
+  EXPECT_THAT(Refusal("https://git.example/x", {{"TF_HTTP_ADDRESS", "https://git.example/y"}}),
+              HasSubstr("another state"));
   EXPECT_THAT(Refusal(kGitea, {{"TF_HTTP_ADDRESS", "https://u:hunter2@git.example/x"}}),
               Not(HasSubstr("hunter2")));
   EXPECT_THAT(Refusal(kGitea, {{"TF_HTTP_SKIP_CERT_VERIFICATION", "true"}}),
@@ -100,6 +103,27 @@ TEST(HttpPlace, WhatIsWrongIsSaidAndNeverPassedOver) {
   EXPECT_THAT(Refusal(kGitea, {{"TF_HTTP_PASSWORD", "hunter2"}}), HasSubstr("TF_HTTP_USERNAME"));
   EXPECT_THAT(Refusal(kPlain, {{"TF_HTTP_UNLOCK_ADDRESS", "https://states.example/u"}}),
               HasSubstr("set both"));
+}
+
+// As a `stateOf` has it: the user is the same, the lock is not.
+TEST(HttpPlace, AnotherStateOfTheServerHasItsOwnLock) {
+  const HttpPlace place = Found(kGitea, {{"TF_HTTP_ADDRESS", kGitLab},
+                                         {"TF_HTTP_LOCK_ADDRESS", std::string(kGitLab) + "/lock"},
+                                         {"TF_HTTP_USERNAME", "alice"},
+                                         {"TF_HTTP_PASSWORD", "p"}});
+  EXPECT_EQ(place.lock_url, std::string(kGitea) + "/lock");
+  EXPECT_EQ(place.user, "alice");
+}
+
+// The spec may be a pull request's, which a pipeline plans.
+TEST(HttpPlace, InAPipelineAPasswordGoesWhereThePipelineSays) {
+  Variables job = {{"CI", "true"}, {"TF_HTTP_USERNAME", "alice"}, {"TF_HTTP_PASSWORD", "hunter2"}};
+  EXPECT_THAT(Refusal(kGitea, job), AllOf(HasSubstr("does not go to git.example"),
+                                          HasSubstr("TF_HTTP_ADDRESS"), Not(HasSubstr("hunter2"))));
+  job["TF_HTTP_ADDRESS"] = kGitLab;
+  EXPECT_EQ(Refusal(kGitea, job), "none");
+  EXPECT_EQ(Refusal(kGitLab, job), "none");
+  EXPECT_NE(Refusal("https://evil.example/api/packages/team/terraform/state/pods", job), "none");
 }
 
 TEST(HttpPlace, TheJobsTokenGoesToItsOwnGitLabAndNowhereElse) {
