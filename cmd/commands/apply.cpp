@@ -232,10 +232,11 @@ std::vector<std::string> SecretsGiven(const std::map<std::string, std::string>& 
   return names;
 }
 
-void AddLostState(Wiring& wiring, PlanRun* run) {
-  const auto lost =
-      WarnOfLostState(wiring.environment(), wiring.files(), wiring.state_choice().For(run->spec),
-                      [&](const std::string& path) { return wiring.GitFollows(path); });
+using GitFollows = std::function<std::optional<bool>(const std::string& path)>;
+
+void AddLostState(const Environment& environment, FileSystem& files, const std::string& state,
+                  const GitFollows& git_follows, PlanRun* run) {
+  const auto lost = WarnOfLostState(environment, files, state, git_follows);
   if (lost) run->problems.Add(*lost);
 }
 
@@ -257,9 +258,11 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
     reporter.End();
     return reporter.FailedExitCode();
   }
-  AddLostState(wiring, &*run);
-  const StartedOnPods started(wiring.files(), wiring.environment(),
-                              wiring.state_choice().For(run->spec));
+  const std::string state = wiring.state_choice().For(run->spec);
+  AddLostState(
+      wiring.environment(), wiring.files(), state,
+      [&](const std::string& path) { return wiring.GitFollows(path); }, &*run);
+  const StartedOnPods started(wiring.files(), wiring.environment(), state);
   ShowWhatIsPlanned(reporter, *run, true, JobsThatEnd(started, *run));
   const bool sound = !run->problems.has_errors();
   bool saved = options.out.empty();
@@ -302,7 +305,11 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
                                                           printer)
                                        : PreparePlan(doors, request, printer));
   if (!run) return reporter.FailedExitCode();
-  if (!is_saved && !options.destroy) AddLostState(wiring, &*run);
+  if (!is_saved && !options.destroy) {
+    AddLostState(
+        wiring.environment(), wiring.files(), wiring.state_choice().For(run->spec),
+        [&](const std::string& path) { return wiring.GitFollows(path); }, &*run);
+  }
   const StartedOnPods started(wiring.files(), wiring.environment(),
                               wiring.state_choice().For(run->spec));
   ShowWhatIsPlanned(reporter, *run, !is_saved, JobsThatEnd(started, *run));
