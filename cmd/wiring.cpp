@@ -34,6 +34,7 @@
 #include "providers/ssh/libssh2/fan_out.h"
 #include "providers/ssh/openssh/openssh_transport.h"
 #include "providers/ssh/transport.h"
+#include "state/state_json.h"
 #include "state/stores/etcd/etcd_blobs.h"
 #include "state/stores/gcs/gcs_blobs.h"
 #include "state/stores/http/http_store.h"
@@ -315,6 +316,14 @@ Result<gcp::StorageClient*> Wiring::storage() {
 }
 
 Result<BlobStore*> Wiring::PlaceOf(const std::string& url) {
+  if (NamesNotes(url)) {
+    return MakeError(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} is what a run could not save, and not a state", VisibleControls(url)),
+        fmt::format("`podctl show {0}` shows it; the state beside it is {1}",
+                    ShellQuote(VisibleControls(url)),
+                    VisibleControls(url.substr(0, url.rfind('/')))));
+  }
   std::unique_ptr<BlobStore>& place = parts_->places[url];
   if (!place && etcd::IsPlace(url)) {
     auto made = EtcdPlaceOf(url);
@@ -367,6 +376,24 @@ Result<std::string> Wiring::ReadStateObject(const std::string& url) {
   if (!blob) return blob.error();
   if (!*blob) return MakeError(ErrorCode::kNotFound, fmt::format("{} is not there", url));
   return std::move((*blob)->bytes);
+}
+
+Result<RunNotes> Wiring::ReadNotes(const std::string& place) {
+  auto text =
+      IsStateUrl(place) ? ReadStateObject(place) : parts_->files.Read(place, kMaxStateBytes);
+  if (!text) return text.error();
+  return NotesFromJson(*text, place, kinds().remembered);
+}
+
+Result<State> Wiring::LoadState(const std::string& place) {
+  if (NamesNotes(place)) {
+    auto notes = ReadNotes(place);
+    if (!notes) return notes.error();
+    return std::move(notes->state);
+  }
+  auto stored = OpenStore(place)->Load();
+  if (!stored) return stored.error();
+  return std::move(stored->state).value_or(State{});
 }
 
 namespace {

@@ -22,6 +22,7 @@
 #include "providers/ssh/keys/identities.h"
 #include "providers/ssh/keys/known_hosts.h"
 #include "providers/ssh/transport.h"
+#include "state/run_notes.h"
 #include "state/store.h"
 
 namespace podctl {
@@ -92,8 +93,12 @@ class Wiring {
   // With what it takes from other states, which are read for it.
   Spec ReadWholeSpec(Diagnostics& problems);
   KnownKinds kinds() const;
-  // Of an object beside a state: "gs://BUCKET/PREFIX/errored-42.json".
-  Result<std::string> ReadStateObject(const std::string& url);
+  // What could not be saved, or a state: of a file, or of an object beside a state
+  // ("gs://BUCKET/PREFIX/errored-42.json"). kNotFound.
+  Result<RunNotes> ReadNotes(const std::string& place);
+  // What is stored at that place, an empty state where that is nothing; what could not be saved,
+  // where it names that.
+  Result<State> LoadState(const std::string& place);
   // Makes the bucket of the state at `url`; false: it was there. `location`: as Cloud Storage names
   // them.
   Result<bool> MakeStateBucket(const std::string& url, const std::string& project,
@@ -116,6 +121,7 @@ class Wiring {
   // Google's.
   Result<gcp::StorageClient*> storage();
   Result<BlobStore*> PlaceOf(const std::string& url);
+  Result<std::string> ReadStateObject(const std::string& url);
   Result<std::unique_ptr<BlobStore>> EtcdPlaceOf(const std::string& url);
   std::unique_ptr<StateStore> OpenHttpStore(const std::string& url);
   std::vector<std::string> AsideFolders() const;

@@ -48,6 +48,28 @@ Result<RunNotes> NotesFromJson(std::string_view text, const std::string& origin,
   return notes;
 }
 
+bool MayBeNotes(std::string_view text) {
+  // As a saved plan begins, which may be large.
+  if (text.substr(0, 64).find("\"kind\"") != std::string_view::npos) return false;
+  const Result<Value> document = ParseJson(text);
+  return document && document->is_map() &&
+         ((*document)[kNotesKey].is_map() ||
+          ((*document)["lineage"].is_string() && (*document)["resources"].is_map()));
+}
+
+bool NamesNotes(std::string_view place) {
+  const bool is_url = IsStateUrl(place);
+  if (is_url && place.starts_with("http")) return false;  // nothing is kept beside such a state
+  std::string_view name = place.substr(place.rfind('/') + 1);  // npos + 1 is 0
+  const std::string_view begin = is_url ? "errored-" : ".errored-";
+  const std::string_view end = is_url ? ".json" : "";
+  const std::size_t at = name.rfind(begin);
+  if (at == std::string_view::npos || (is_url && at != 0) || !name.ends_with(end)) return false;
+  name.remove_prefix(at + begin.size());
+  name.remove_suffix(end.size());
+  return !name.empty() && name.find_first_not_of("0123456789-") == std::string_view::npos;
+}
+
 Result<void> CheckPush(const Snapshot& stored, const RunNotes& notes, bool force) {
   const bool of_another = stored.state && stored.state->lineage != notes.state.lineage;
   if (force || !notes.base || of_another) return CheckPush(stored, notes.state, force);

@@ -34,6 +34,12 @@ std::string NotesToJson(const RunNotes& notes);
 // Also of a state alone. Errors as of StateFromJson.
 Result<RunNotes> NotesFromJson(std::string_view text, const std::string& origin, RecordKinds kinds);
 
+// Whether a text may be notes or a state, rather than something else of podctl's; looks no further.
+bool MayBeNotes(std::string_view text);
+
+// Whether a path, or the URL of an object beside a state, names what could not be saved there.
+bool NamesNotes(std::string_view place);
+
 // As CheckPush of the state alone; where `base` is known, it or `sent` must be what is stored.
 Result<void> CheckPush(const Snapshot& stored, const RunNotes& notes, bool force);
 

@@ -366,8 +366,11 @@ std::string SaveHint(const ExecuteResult& result) {
   }
   if (result.save_error->code == ErrorCode::kFailedPrecondition) {
     return fmt::format(
-        "What this run knows is written to {0}. Compare it with the stored state "
-        "(`podctl show`) before `podctl state push --force {0}`.",
+        "What the other run saved stays. What this run knows is written to {0} (`podctl show "
+        "{0}`). Run `podctl plan`: it names the nodes that the stored state lacks, and `podctl "
+        "import` takes them over; delete that file when nothing is missing. Only if the other "
+        "run's state is the wrong one: `podctl state push --force {0}` puts this older view in its "
+        "place.",
         ShellQuote(result.saved_aside));
   }
   return fmt::format(

@@ -15,6 +15,8 @@
 #include "plans/kinds/output/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/session/status.h"
+#include "state/run_notes.h"
+#include "state/state_json.h"
 
 namespace podctl {
 namespace {
@@ -27,14 +29,16 @@ struct StateShowOptions {
   std::string address;
 };
 
-// The stored state; shows the error itself.
-std::optional<State> LoadStored(Reporter& reporter, StateStore& store) {
-  auto stored = store.Load();
-  if (!stored) {
-    reporter.ShowFailure(stored.error());
-    return std::nullopt;
-  }
-  return std::move(stored->state).value_or(State{});
+Result<State> StateIn(Result<RunNotes> notes) {
+  if (!notes) return notes.error();
+  return std::move(notes->state);
+}
+
+// Shows the error itself.
+std::optional<State> OrShowError(Reporter& reporter, Result<State> state) {
+  if (state) return *std::move(state);
+  reporter.ShowFailure(state.error());
+  return std::nullopt;
 }
 
 // The addresses that are `filter`, or steps of the pod that it is.
@@ -52,9 +56,12 @@ std::vector<Address> Matching(const State& state, const std::string& filter) {
 
 }  // namespace
 
-int RunShow(Wiring& wiring) {
+// `file`: of what could not be saved, or of a state; empty: what is stored.
+int RunShow(Wiring& wiring, const std::string& file) {
   Reporter& reporter = wiring.reporter();
-  const auto state = LoadStored(reporter, *wiring.OpenStore());
+  const auto state =
+      OrShowError(reporter, file.empty() ? wiring.LoadState(wiring.StatePath())
+                                         : StateIn(wiring.ReadNotes(file)));
   if (!state) return reporter.FailedExitCode();
   const auto text = [&](Streams& streams) {
     const auto addresses = AddressesOf(*state);
@@ -97,7 +104,7 @@ int RunStatus(Wiring& wiring) {
 
 int RunStateList(Wiring& wiring, const StateListOptions& options) {
   Reporter& reporter = wiring.reporter();
-  const auto state = LoadStored(reporter, *wiring.OpenStore());
+  const auto state = OrShowError(reporter, wiring.LoadState(wiring.StatePath()));
   if (!state) return reporter.FailedExitCode();
   std::set<Address> wanted;
   for (const std::string& filter : options.addresses) {
@@ -122,7 +129,7 @@ int RunStateList(Wiring& wiring, const StateListOptions& options) {
 int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
   const std::string& address = options.address;
   Reporter& reporter = wiring.reporter();
-  const auto state = LoadStored(reporter, *wiring.OpenStore());
+  const auto state = OrShowError(reporter, wiring.LoadState(wiring.StatePath()));
   if (!state) return reporter.FailedExitCode();
   const auto wanted = ParseAddress(address);
   const std::string text = wanted ? ShowAddress(*state, *wanted) : "";
@@ -145,18 +152,27 @@ std::string ShowConflict(const ApplyOptions& options, const GlobalOptions& globa
   return PlanConflict(options, global);
 }
 
+// Rather than a saved plan; one whose text cannot be read is told of as that.
+bool HoldsState(FileSystem& files, const std::string& file) {
+  if (IsStateUrl(file)) return true;
+  const auto text = files.Read(file, kMaxStateBytes);
+  return text && MayBeNotes(*text);
+}
+
 constexpr Flag kShowFlags[] = {
-    OneValue<&ApplyOptions::plan_file>("FILE", "", "a saved plan"),
+    OneValue<&ApplyOptions::plan_file>("FILE", "", "a saved plan, or what could not be saved"),
     kMarkdownFlag,
 };
 
 }  // namespace
 
 const Command commands::kShow(
-    "show", "show the state, or a saved plan", kShowFlags,
+    "show", "show the state, a saved plan, or what could not be saved", kShowFlags,
     +[](Context& context, const ApplyOptions& options) {
-      return options.plan_file.empty() ? RunShow(context.wiring())
-                                       : RunShowPlan(context.wiring(), options);
+      const std::string& file = options.plan_file;
+      return file.empty() || HoldsState(context.wiring().files(), file)
+                 ? RunShow(context.wiring(), file)
+                 : RunShowPlan(context.wiring(), options);
     },
     ShowConflict,
     // A saved plan knows its own.

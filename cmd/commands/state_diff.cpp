@@ -12,7 +12,6 @@
 #include "cmd/views/state_diff_view.h"
 #include "cmd/wiring.h"
 #include "state/run_notes.h"
-#include "state/state_json.h"
 #include "state/store.h"
 
 namespace podctl {
@@ -40,12 +39,12 @@ Result<State> Generation(StateStore& store, std::uint64_t serial) {
   return is_present ? Result<State>(*std::move(stored->state)) : kept;
 }
 
-// How the text of a file, or of an object beside a state, is read.
-using ReadText = std::function<Result<std::string>(const std::string& place)>;
+// How a file, or an object beside a state, is read.
+using ReadPlace = std::function<Result<RunNotes>(const std::string& place)>;
 
 // What `word` names: a serial, the present state, or a file (also what could not be saved).
-Result<State> StateNamed(StateStore& store, const ReadText& read, RecordKinds kinds,
-                         const std::string& word, std::string* name) {
+Result<State> StateNamed(StateStore& store, const ReadPlace& read, const std::string& word,
+                         std::string* name) {
   if (word == kPresent) {
     *name = "the present state";
     Result<Snapshot> stored = store.Load();
@@ -57,9 +56,7 @@ Result<State> StateNamed(StateStore& store, const ReadText& read, RecordKinds ki
     return Generation(store, *serial);
   }
   *name = word;
-  auto text = read(word);
-  if (!text) return text.error();
-  Result<RunNotes> notes = NotesFromJson(*text, word, kinds);
+  Result<RunNotes> notes = read(word);
   if (!notes) return notes.error();
   return std::move(notes->state);
 }
@@ -67,15 +64,11 @@ Result<State> StateNamed(StateStore& store, const ReadText& read, RecordKinds ki
 int RunStateDiff(Wiring& wiring, const StateDiffOptions& options) {
   Reporter& reporter = wiring.reporter();
   const auto store = wiring.OpenStore();
-  const ReadText read = [&](const std::string& place) {
-    return IsStateUrl(place) ? wiring.ReadStateObject(place)
-                             : wiring.files().Read(place, kMaxStateBytes);
-  };
-  const RecordKinds kinds = wiring.kinds().remembered;
+  const ReadPlace read = [&](const std::string& place) { return wiring.ReadNotes(place); };
   StateSides sides;
-  const auto before = StateNamed(*store, read, kinds, options.before, &sides.before);
+  const auto before = StateNamed(*store, read, options.before, &sides.before);
   if (!before) return reporter.ShowFailure(before.error());
-  const auto after = StateNamed(*store, read, kinds, options.after, &sides.after);
+  const auto after = StateNamed(*store, read, options.after, &sides.after);
   if (!after) return reporter.ShowFailure(after.error());
   const auto changes = ChangesBetween(*before, *after);
   reporter.Document([&] { return StateDiffDocument(changes, sides); },

@@ -173,6 +173,12 @@ Result<std::string> ReadInput(const Interrupt& interrupt) {
   }
 }
 
+Result<RunNotes> ReadInputNotes(const Interrupt& interrupt, RecordKinds kinds) {
+  auto text = ReadInput(interrupt);
+  if (!text) return text.error();
+  return NotesFromJson(*text, "stdin", kinds);
+}
+
 }  // namespace
 
 int RunStatePull(Wiring& wiring) {
@@ -192,13 +198,8 @@ int RunStatePull(Wiring& wiring) {
 int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   // Read before the lock is taken: stdin may take its time.
   Reporter& reporter = wiring.reporter();
-  const bool is_input = options.file == "-";
-  const bool is_object = IsStateUrl(options.file);  // what could not be saved is kept beside it
-  auto text = is_input    ? ReadInput(wiring.interrupt())
-              : is_object ? wiring.ReadStateObject(options.file)
-                          : wiring.files().Read(options.file, kMaxStateBytes);
-  if (!text) return reporter.ShowFailure(text.error());
-  auto pushed = NotesFromJson(*text, is_input ? "stdin" : options.file, wiring.kinds().remembered);
+  auto pushed = options.file == "-" ? ReadInputNotes(wiring.interrupt(), wiring.kinds().remembered)
+                                    : wiring.ReadNotes(options.file);
   if (!pushed) return reporter.ShowFailure(pushed.error());
   StateAccess access(wiring.OpenStore(), wiring.random(), reporter, wiring.interrupt().drain());
   if (!access.Lock(wiring.lock_request("state push"))) return access.exit_code();

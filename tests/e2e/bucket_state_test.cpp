@@ -55,6 +55,20 @@ class BucketStateTest : public ::testing::Test {
     EXPECT_EQ(run.code, 0) << run;
     return ParseJson(run.out).value_or(Value());
   }
+  // What could not be saved can be looked at, and is nowhere taken for a state.
+  void ExpectReadable(const std::string& errored) {
+    const RunResult shown = box_.Run({"show", errored});
+    EXPECT_EQ(shown.code, 0) << shown;
+    EXPECT_THAT(shown.out, HasSubstr("pod.research {")) << shown;
+    EXPECT_EQ(box_.Run({"state", "list", "--state", errored}).out, "pod.research\n");
+    const RunResult one = box_.Run({"state", "show", "pod.research", "--state", errored});
+    EXPECT_EQ(one.out, shown.out);
+    const RunResult plan = box_.Run({"plan", "--state", errored});
+    EXPECT_EQ(plan.code, 1) << plan;
+    EXPECT_THAT(plan.err, AllOf(HasSubstr("could not save, and not a state"),
+                                HasSubstr("`podctl show " + errored + "`")))
+        << plan;
+  }
   void ExpectOneNodeAndAnEmptyPlan() {
     EXPECT_EQ(box_.Calls("nodes.create"), 1) << ToJson(box_.Requests());
     const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
@@ -160,13 +174,21 @@ TEST_F(BucketStateTest, AStoppedRunThatWasOvertakenLosesNothingAndDestroysNothin
   sleeper->Signal(SIGCONT);
   const RunResult woken = sleeper->Result();
   EXPECT_EQ(woken.code, 3) << woken;
+  const std::string before = "is written to ";
+  const auto at = woken.err.find(before + kState + "/errored-");
+  ASSERT_NE(at, std::string::npos) << woken;
+  const std::string rest = woken.err.substr(at + before.size());
+  const std::string errored = rest.substr(0, rest.find(' '));
   EXPECT_THAT(woken.err, AllOf(HasSubstr("the state could not be saved"),
-                               HasSubstr(std::string("is written to ") + kState + "/errored-")))
+                               HasSubstr("(`podctl show " + errored + "`)"),
+                               HasSubstr("Run `podctl plan`"), HasSubstr("`podctl import`")))
       << woken;
+  EXPECT_LT(woken.err.find("podctl plan"), woken.err.find("--force")) << woken;
   EXPECT_EQ(box_.Run({"state", "pull"}).out, stored);
   ExpectOneNodeAndAnEmptyPlan();
-  const RunResult old = box_.Run({"state", "push", std::string(kState) + "/errored-3.json"});
+  const RunResult old = box_.Run({"state", "push", errored});
   EXPECT_EQ(old.code, 1) << old << ToJson(Value::List(Objects().begin(), Objects().end()));
+  ExpectReadable(errored);
 }
 
 // By a slip with `gcloud storage cp`. What it tells would be destroyed.

@@ -65,6 +65,8 @@ TEST_F(StatePlacesTest, AnOutageAndAKillLoseNothingThatWasKnown) {
   box_.ForgetFaults();
   const std::string aside = Aside();
   EXPECT_THAT(box_.ReadFile(aside), HasSubstr("operations/"));
+  EXPECT_THAT(box_.Run({"show", aside}).out, HasSubstr("pod.research {"));
+  EXPECT_EQ(box_.Run({"state", "list", "--state", aside}).out, "pod.research\n");
   const std::string text = box_.ReadFile(aside);
   // What others may have laid there is not looked at.
   std::filesystem::permissions(box_.Path(aside), std::filesystem::perms(0644));
