@@ -396,6 +396,17 @@ Result<State> Wiring::LoadState(const std::string& place) {
   return std::move(stored->state).value_or(State{});
 }
 
+bool Wiring::DropNotes(const std::string& place) {
+  if (!NamesNotes(place)) return false;
+  if (!IsStateUrl(place)) return parts_->files.Remove(place).has_value();
+  const auto slash = place.rfind('/');
+  auto blobs = PlaceOf(place.substr(0, slash));
+  if (!blobs) return false;
+  const std::string name = place.substr(slash + 1);
+  const auto blob = (*blobs)->Get(name, interrupt_.drain());
+  return blob && *blob && (*blobs)->DeleteIf(name, (*blob)->version, interrupt_.drain());
+}
+
 namespace {
 
 // A URL for messages: what stands before an `@` may be a password.

@@ -99,6 +99,8 @@ class Wiring {
   // What is stored at that place, an empty state where that is nothing; what could not be saved,
   // where it names that.
   Result<State> LoadState(const std::string& place);
+  // Removes such a file or object, of podctl's own making, since it is stored now; false: it stays.
+  bool DropNotes(const std::string& place);
   // Makes the bucket of the state at `url`; false: it was there. `location`: as Cloud Storage names
   // them.
   Result<bool> MakeStateBucket(const std::string& url, const std::string& project,

@@ -213,12 +213,16 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   access.state() = std::move(pushed->state);
   if (!access.Save(true)) return access.exit_code();
   const State& state = access.state();
+  const bool dropped = wiring.DropNotes(options.file);
   const auto document = [&] {
-    return Value::Map{{"lineage", state.lineage}, {"serial", state.serial}};
+    return Value::Map{{"lineage", state.lineage}, {"serial", state.serial}, {"removed", dropped}};
   };
   reporter.Document(document, [&](Streams& streams) {
     streams.out << fmt::format("Pushed to {}: serial {}, {}.\n", access.edit().store().Where(),
                                state.serial, Plural(Pods(state).size(), "pod"));
+    if (!NamesNotes(options.file)) return;
+    streams.out << fmt::format("{} {}, since it is stored now.\n", VisibleControls(options.file),
+                               dropped ? "was removed" : "may be deleted");
   });
   return 0;
 }

@@ -86,6 +86,13 @@ TEST_F(StatePlacesTest, AnOutageAndAKillLoseNothingThatWasKnown) {
   const RunResult again = box_.Run({"state", "push", aside});
   EXPECT_EQ(again.code, 1) << again;
   EXPECT_THAT(again.err, HasSubstr("another run has saved since")) << again;
+  EXPECT_TRUE(box_.Exists(aside));
+  // Once pushed, such a file goes.
+  box_.WriteFile("podctl.errored-99", box_.Run({"state", "pull"}).out);
+  const RunResult pushed = box_.Run({"state", "push", "podctl.errored-99"});
+  EXPECT_EQ(pushed.code, 0) << pushed;
+  EXPECT_THAT(pushed.out, HasSubstr("podctl.errored-99 was removed, since it is stored now"));
+  EXPECT_FALSE(box_.Exists("podctl.errored-99"));
   ExpectOneNodeAndAnEmptyPlan();
 }
 
