@@ -93,6 +93,19 @@ void HideInErrors(std::string_view value) {
   }
 }
 
+std::string RedactedError(const std::string& body) {
+  HiddenValues& hidden = Hidden();
+  std::shared_lock lock(hidden.mutex);
+  if (hidden.values.empty()) return body;
+  if (Result<Value> json = ParseJson(body)) {
+    RedactBelow(hidden.values, true, &*json);
+    return ToJson(*json);
+  }
+  std::string text = body;
+  RedactText(hidden.values, &text);
+  return text;
+}
+
 void RedactErrors(Value* answer) {
   HiddenValues& hidden = Hidden();
   std::shared_lock lock(hidden.mutex);

@@ -20,4 +20,7 @@ void HideInErrors(std::string_view value);
 // a program tells them apart.
 void RedactErrors(Value* answer);
 
+// All of what a service says of an error: a JSON document, or any other text.
+std::string RedactedError(const std::string& body);
+
 }  // namespace podctl

@@ -7,6 +7,7 @@
 
 #include "providers/base/encoding.h"
 #include "providers/base/json.h"
+#include "providers/base/redactor.h"
 #include "providers/base/text.h"
 #include "providers/http/url.h"
 
@@ -22,15 +23,19 @@ std::int64_t RevisionOf(const Value& value) {
   return value.AsInt(-1);
 }
 
-std::string SaidBy(const http::Response& response) {
-  const Result<Value> json = ParseJson(response.body);
+std::string SaidIn(const std::string& body) {
+  const Result<Value> json = ParseJson(body);
   std::string said;
   if (json && json->is_map()) {
     said = (*json)["error"].AsString();  // of 3.4; newer ones have the other
     if (said.empty()) said = (*json)["message"].AsString();
   }
-  if (said.empty()) said = response.body;
+  if (said.empty()) said = body;
   return VisibleControls(std::string(TrimBlanks(std::string_view(said).substr(0, kQuoted))));
+}
+
+std::string SaidBy(const http::Response& response) {
+  return SaidIn(response.body);
 }
 
 bool Has(std::string_view text, std::string_view part) {
@@ -46,10 +51,11 @@ bool WantsToken(int status, std::string_view said) {
 Error ErrorOf(const http::Response& response, const std::string& server, bool writes) {
   const int status = response.status;
   const std::string said = SaidBy(response);
+  const std::string shown = SaidIn(RedactedError(response.body));
   const auto error = [&](ErrorCode code, std::string hint = "") {
     return MakeError(code,
                      fmt::format("etcd at {} answered with HTTP status {}{}{}", server, status,
-                                 said.empty() ? "" : ": ", said),
+                                 shown.empty() ? "" : ": ", shown),
                      std::move(hint));
   };
   if (WantsToken(status, said)) {

@@ -114,12 +114,8 @@ Result<Value> RestClient::Read(const Call& call, const http::Response& response)
                      fmt::format("the answer of {} is not a JSON object", server_),
                      "is the endpoint really one of the Cloud TPU API?");
   }
-  std::string body = response.body;
-  if (Result<Value> value = ParseJson(body)) {
-    RedactErrors(&*value);
-    body = ToJson(*value);
-  }
-  Error error = ErrorFromAnswer(response.status, body, server_, call.if_denied);
+  Error error =
+      ErrorFromAnswer(response.status, RedactedError(response.body), server_, call.if_denied);
   if (call.idempotency == http::Idempotency::kNonIdempotent && LeavesOpen(response.status)) {
     error.code = ErrorCode::kReplyLost;
   }

@@ -10,6 +10,7 @@
 #include "providers/base/encoding.h"
 #include "providers/base/gzip.h"
 #include "providers/base/json.h"
+#include "providers/base/redactor.h"
 #include "providers/base/text.h"
 #include "providers/gcp/api_error.h"
 #include "providers/http/url.h"
@@ -124,8 +125,10 @@ std::string StorageHint(const http::Response& response, const std::string& bucke
 
 // For what reads.
 Error StorageErrorFrom(const http::Response& response, const std::string& bucket) {
-  Error error = ErrorFromAnswer(response.status, response.body, "Cloud Storage");
-  if (const std::string said = SaidBy(response); !said.empty() && !ParseJson(response.body)) {
+  http::Response shown = response;
+  shown.body = RedactedError(response.body);
+  Error error = ErrorFromAnswer(shown.status, shown.body, "Cloud Storage");
+  if (const std::string said = SaidBy(shown); !said.empty() && !ParseJson(shown.body)) {
     error.message =
         fmt::format("Cloud Storage answered with HTTP status {}: {}", response.status, said);
   }

@@ -8,6 +8,7 @@
 #include "providers/base/digest.h"
 #include "providers/base/encoding.h"
 #include "providers/base/json.h"
+#include "providers/base/redactor.h"
 #include "providers/base/text.h"
 #include "providers/http/url.h"
 
@@ -220,13 +221,14 @@ Result<http::Response> HttpStateClient::AskWhoLocks() {
 
 // The server's own words, as far as they are fit to be shown.
 std::string HttpStateClient::SaidBy(const http::Response& response) const {
+  const std::string body = RedactedError(response.body);
   std::string said;
-  if (const auto json = ParseJson(response.body)) {
+  if (const auto json = ParseJson(body)) {
     for (const char* const name : {"message", "error_description", "error"}) {
       if (said.empty() && (*json)[name].is_string()) said = (*json)[name].AsString();
     }
-  } else if (response.body.find('<') == std::string::npos) {
-    said = response.body;
+  } else if (body.find('<') == std::string::npos) {
+    said = body;
   }
   const auto lines = SplitLines(std::string(TrimBlanks(said)));
   said = lines.empty() ? "" : lines.front().substr(0, kLongestSaid);
