@@ -77,6 +77,14 @@ void TellOfWait(const http::Request& request, std::chrono::milliseconds wait) {
                                 FormatDuration(wait)));
 }
 
+// Of one request to a place that keeps states, and of what goes wrong with a lock there.
+void TellOfPause(const Error& why, std::chrono::milliseconds pause) {
+  RemarkOfAnyThread(fmt::format("Trying again in {}: {}", FormatDuration(pause), why.message));
+}
+void TellWarning(const std::string& warning) {
+  RemarkOfAnyThread("Warning: " + warning);
+}
+
 http::RetryPolicy Patience() {
   http::RetryPolicy policy;
   policy.on_long_wait = TellOfWait;
@@ -310,8 +318,12 @@ Result<gcp::StorageClient*> Wiring::storage() {
   auto endpoint = gcp::FindStorageEndpoint(parts_->environment);
   if (!endpoint) return endpoint.error();
   gcp::Credentials& tokens = credentials();
+  http::RetryPolicy policy = Patience();
+  // Who keeps a state there tries again by himself, and says so.
+  policy.attempts = 2;
+  policy.connection_attempts = 1;
   parts_->storage.emplace(*endpoint, *parts_->http, tokens, parts_->clock, parts_->random,
-                          StorageSettingsOf(parts_->environment), Patience());
+                          StorageSettingsOf(parts_->environment), policy);
   return &*parts_->storage;
 }
 
@@ -487,6 +499,8 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
     options.complete_run = [this](Provenance* run) { AddCommit(run); };
     options.keep = static_cast<std::size_t>(options_.state_history);
     options.aside_folders = AsideFolders();
+    options.on_pause = TellOfPause;
+    options.on_warning = TellWarning;
     return std::make_unique<JournalStore>(**place, parts_->files, parts_->clock, parts_->random,
                                           LockHolder::ThisProcess(), kinds().remembered,
                                           std::move(options));

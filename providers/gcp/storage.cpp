@@ -135,7 +135,11 @@ Error StorageErrorFrom(const http::Response& response, const std::string& bucket
   if (response.status == 404) error.code = ErrorCode::kNotFound;
   if (response.status == 409) error.code = ErrorCode::kAlreadyExists;
   if (response.status == 429) error.code = ErrorCode::kUnavailable;
-  error.message = fmt::format("gs://{}: {}", bucket, error.message);
+  const bool passes = response.status == 408 || response.status == 429 || response.status >= 500;
+  const std::string status = fmt::format("HTTP status {}", response.status);
+  const bool says_so = error.message.find(status) != std::string::npos;
+  error.message = fmt::format("gs://{}: {}{}", bucket, error.message,
+                              passes && !says_so ? fmt::format(" ({})", status) : "");
   error.hint = StorageHint(response, bucket);
   return error;
 }

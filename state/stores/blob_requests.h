@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -30,28 +31,39 @@ inline bool MayPass(ErrorCode code) {
   }
 }
 
+// Told of a pause that is long enough for somebody to wonder, before it begins.
+using OnPause = std::function<void(const Error& why, std::chrono::milliseconds pause)>;
+
 // The pauses between the tries of one request: they grow, and end when the patience does. Of
 // several that fail at once not all come back in the same moment.
 class RequestPauses {
  public:
-  RequestPauses(Clock& clock, Random& random, std::chrono::milliseconds patience)
-      : clock_(clock), random_(random), end_(clock.Steady() + patience) {}
+  RequestPauses(Clock& clock, Random& random, std::chrono::milliseconds patience,
+                OnPause on_pause = {})
+      : clock_(clock),
+        random_(random),
+        end_(clock.Steady() + patience),
+        on_pause_(std::move(on_pause)) {}
 
-  // Sleeps; false when there shall be no further try.
-  bool Again(const std::stop_token& stop) {
+  // Sleeps; false when there shall be no further try. `why`: of the one that failed.
+  bool Again(const Error& why, const std::stop_token& stop) {
     constexpr std::chrono::milliseconds kLongest{8000};
+    constexpr std::chrono::milliseconds kTold{1500};
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - clock_.Steady());
     if (left.count() <= 0 || stop.stop_requested()) return false;
     const std::chrono::milliseconds jittered(static_cast<std::int64_t>(
         static_cast<double>(pause_.count()) * (0.75 + random_.Uniform() / 2)));
     pause_ = std::min(2 * pause_, kLongest);
-    return clock_.SleepFor(std::min(jittered, left), stop);
+    const std::chrono::milliseconds pause = std::min(jittered, left);
+    if (on_pause_ && pause >= kTold) on_pause_(why, pause);
+    return clock_.SleepFor(pause, stop);
   }
 
  private:
   Clock& clock_;
   Random& random_;
   Clock::SteadyTime end_;
+  OnPause on_pause_;
   std::chrono::milliseconds pause_{250};
 };
 
@@ -61,7 +73,9 @@ auto AskUntilAnswered(RequestPauses pauses, const std::stop_token& stop, const A
     -> decltype(ask()) {
   for (;;) {
     auto answer = ask();
-    if (answer || !MayPass(answer.error().code) || !pauses.Again(stop)) return answer;
+    if (answer || !MayPass(answer.error().code) || !pauses.Again(answer.error(), stop)) {
+      return answer;
+    }
   }
 }
 

@@ -58,7 +58,7 @@ Result<void> JournalStore::PutNew(const std::string& name, const std::string& by
       if (*there && (*there)->bytes == bytes) return {};
       return MakeError(ErrorCode::kAlreadyExists, fmt::format("{} is there already", name));
     }
-    if (!MayPass(made.error().code) || !pauses.Again({})) return made.error();
+    if (!MayPass(made.error().code) || !pauses.Again(made.error(), {})) return made.error();
   }
 }
 
@@ -103,7 +103,7 @@ Result<BlobVersion> JournalStore::WriteSnapshot(const std::string& text,
       if (*there && (*there)->bytes == text) return (*there)->version;
     }
     if (code == ErrorCode::kReplyLost) lost = true;
-    if (!MayPass(code) || !pauses.Again({})) return written;
+    if (!MayPass(code) || !pauses.Again(written.error(), {})) return written;
   }
 }
 

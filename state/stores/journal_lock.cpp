@@ -16,7 +16,8 @@ constexpr std::chrono::milliseconds kFirstLook{250};
 constexpr std::chrono::milliseconds kLongestLook{5000};
 constexpr int kLooksToRunOut = 6;  // in the TTL of another's lock, which is looked at so often
 constexpr std::chrono::seconds kWaitWordPace{10};  // between two words to who waits
-constexpr int kMostTakeRounds = 20;                // the lock changed hands under each of them
+constexpr std::chrono::seconds kHolderPatience{1};
+constexpr int kMostTakeRounds = 20;  // the lock changed hands under each of them
 
 Error LeaseHeld(LockInfo holder, std::chrono::milliseconds ttl, const std::string& where) {
   if (holder.path.empty()) holder.path = where;
@@ -142,7 +143,7 @@ Result<std::optional<JournalStore::Taken>> JournalStore::TryTake(const LeaseText
     if (taken) return std::optional<Taken>({*std::move(taken), sent, *blob ? note : ""});
     const ErrorCode code = taken.error().code;
     if (code == ErrorCode::kFailedPrecondition || code == ErrorCode::kReplyLost) continue;
-    if (!MayPass(code) || !pauses.Again(stop)) return taken.error();
+    if (!MayPass(code) || !pauses.Again(taken.error(), stop)) return taken.error();
   }
   return std::optional<Taken>();
 }
@@ -185,8 +186,9 @@ Result<std::unique_ptr<StateLock>> JournalStore::Lock(const LockInfo& info, cons
 }
 
 std::optional<LockInfo> JournalStore::Holder() {
+  // Who asks is told of an outage by what he asks next.
   Result<std::optional<Blob>> blob =
-      AskUntilAnswered(Pauses(), {}, [&] { return blobs_.Get(kLeaseName, {}); });
+      AskUntilAnswered(Pauses(kHolderPatience), {}, [&] { return blobs_.Get(kLeaseName, {}); });
   if (!blob || !*blob) return std::nullopt;
   const std::optional<LeaseText> text = LeaseFromJson((*blob)->bytes);
   const bool ended = text && self_.has_ended && self_.has_ended(text->mark);
@@ -230,7 +232,7 @@ Result<void> JournalStore::ForceUnlock(const std::string& id) {
                        fmt::format("the run that holds the lock of the state {} is alive", Where()),
                        "End that run first.");
     }
-    if (!MayPass(code) || !pauses.Again({})) return deleted;
+    if (!MayPass(code) || !pauses.Again(deleted.error(), {})) return deleted;
   }
 }
 

@@ -62,14 +62,14 @@ Result<void> JournalView::Follow(const JournalEntry& entry, std::uint64_t bytes,
 }
 
 Result<std::optional<Blob>> JournalReader::Get(const std::string& name) {
-  return AskUntilAnswered(RequestPauses(clock_, random_, patience_), {},
+  return AskUntilAnswered(RequestPauses(clock_, random_, patience_, on_pause_), {},
                           [&] { return blobs_.Get(name, {}); });
 }
 
 Result<std::vector<BlobEntry>> JournalReader::ListFrom(const std::string& name) {
   // In the order of names the snapshot comes after the entries, so its version is never older than
   // what is listed of them.
-  return AskUntilAnswered(RequestPauses(clock_, random_, patience_), {},
+  return AskUntilAnswered(RequestPauses(clock_, random_, patience_, on_pause_), {},
                           [&] { return blobs_.ListFrom("", name, {}); });
 }
 

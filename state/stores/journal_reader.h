@@ -56,8 +56,13 @@ struct JournalView {
 class JournalReader {
  public:
   JournalReader(BlobStore& blobs, Clock& clock, Random& random, RecordKinds kinds,
-                std::chrono::milliseconds patience)
-      : blobs_(blobs), clock_(clock), random_(random), kinds_(kinds), patience_(patience) {}
+                std::chrono::milliseconds patience, OnPause on_pause = {})
+      : blobs_(blobs),
+        clock_(clock),
+        random_(random),
+        kinds_(kinds),
+        patience_(patience),
+        on_pause_(std::move(on_pause)) {}
 
   Result<JournalView> Read();
   // Brings a view up to date, with one request where nothing was written since.
@@ -80,6 +85,7 @@ class JournalReader {
   Random& random_;
   RecordKinds kinds_;
   std::chrono::milliseconds patience_;
+  OnPause on_pause_;
 };
 
 }  // namespace podctl

@@ -39,7 +39,7 @@ JournalStore::JournalStore(BlobStore& blobs, FileSystem& files, Clock& clock, Ra
       self_(std::move(self)),
       kinds_(kinds),
       options_(std::move(options)),
-      reader_(blobs, clock, random, kinds, options_.patience) {}
+      reader_(blobs, clock, random, kinds, options_.patience, options_.on_pause) {}
 
 Generation JournalStore::Now() const {
   return known_ && known_->state ? PlaceNow() : Generation{};
@@ -341,7 +341,7 @@ Result<void> JournalStore::Send() {
       if (!*own) return Overtaken();
     } else if (!created) {
       if (code == ErrorCode::kReplyLost) pending_->sent = true;
-      if (MayPass(code) && pauses.Again({})) continue;
+      if (MayPass(code) && pauses.Again(created.error(), {})) continue;
       // Surely nowhere: the next save begins anew, with what there is to say by then.
       if (!pending_->sent) pending_.reset();
       return MakeError(

@@ -56,6 +56,12 @@ struct JournalStoreOptions {
   std::chrono::milliseconds ttl{60'000};       // of the lock; a third of it between two beats
   bool beat = true;                            // by a thread; false: who holds the lock calls Beat
   std::size_t most_deleted = 100;              // old entries in one Compact
+  // While a request is tried again: why, and when the next try is. May be empty; called on the
+  // thread that uses the store.
+  OnPause on_pause = {};
+  // Of what goes wrong with the lock while it is held, or when it is released, a sentence. May be
+  // empty; called on any thread.
+  std::function<void(const std::string& warning)> on_warning = {};
   // For SaveAside, when the place is out of reach: the first one that can be written to. They are
   // made where they are not there.
   std::vector<std::string> aside_folders = {"/tmp"};
@@ -171,7 +177,7 @@ class JournalStore final : public StateStore {
   Result<JournalSnapshot> ResetAfter(const std::vector<BlobEntry>& list);
 
   RequestPauses Pauses(std::optional<std::chrono::milliseconds> patience = {}) {
-    return {clock_, random_, patience.value_or(options_.patience)};
+    return {clock_, random_, patience.value_or(options_.patience), options_.on_pause};
   }
   LockInfo FilledIn(LockInfo info);
   Result<std::optional<Taken>> TryTake(const LeaseText& mine, LeaseWatch& watch, LeaseText* other,

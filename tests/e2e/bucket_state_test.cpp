@@ -259,5 +259,14 @@ TEST_F(BucketStateTest, PlacesThatAreNoneAreToldOfWithTheirLine) {
   }
 }
 
+TEST_F(BucketStateTest, AnOutageIsToldOfWhileItIsWaitedFor) {
+  Begin("0.1s");
+  box_.OrderFault(R"({"path": "/storage/v1/", "status": 503, "times": 20,
+                      "message": "Backend Error"})");
+  const RunResult run = box_.Run({"plan", "--detailed-exitcode"});
+  EXPECT_EQ(run.code, 2) << run;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("Trying again in "), HasSubstr("(HTTP status 503)"))) << run;
+}
+
 }  // namespace
 }  // namespace podctl::testing

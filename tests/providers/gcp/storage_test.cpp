@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "providers/base/redactor.h"
 #include "tests/providers/gcp/fake_gcloud.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_transport.h"
@@ -346,6 +347,19 @@ TEST_F(StorageClientTest, AsksOnceMoreWithANewerToken) {
   EXPECT_TRUE(client.Insert("bucket", "p/a b", "123456789", "0", {}));
   EXPECT_EQ(transport_.Header(0, "Authorization"), "Bearer first");
   EXPECT_EQ(transport_.Header(1, "Authorization"), "Bearer second");
+}
+
+TEST_F(StorageClientTest, AnOutageIsToldWithItsStatusAndASecretIsNot) {
+  HideInErrors("correct-horse-battery");
+  transport_
+      .Then(503, R"({"error":{"code":503,"message":"Backend Error of correct-horse-battery"}})")
+      .Then(400, "no correct-horse-battery here");
+  const auto failed = Insert();
+  EXPECT_EQ(Code(failed), ErrorCode::kReplyLost);
+  EXPECT_THAT(failed.error().message,
+              HasSubstr("Backend Error of (sensitive value) (HTTP status 503)"));
+  const auto refused = Insert();
+  EXPECT_THAT(refused.error().message, HasSubstr("HTTP status 400: no (sensitive value) here"));
 }
 
 }  // namespace

@@ -910,5 +910,22 @@ TEST(JournalStore, RefusalsSayWhatToDo) {
   ExpectGolden("state/journal_refusals.txt", all);
 }
 
+TEST(JournalStore, ALongPauseIsToldWithItsCause) {
+  JournalWorld world;
+  std::vector<std::string> told;
+  JournalStoreOptions options = JournalWorld::ByHand();
+  options.on_pause = [&](const Error& why, std::chrono::milliseconds pause) {
+    EXPECT_GE(pause, std::chrono::milliseconds(1500));
+    told.push_back(why.message);
+  };
+  auto run = world.Open("here", options);
+  int left = 4;
+  run->blobs.before = [&](const BlobRequest&) {
+    return --left >= 0 ? Refuse(ErrorCode::kUnavailable, "out (HTTP status 503)") : BlobFault{};
+  };
+  ASSERT_TRUE(run->Load());
+  EXPECT_EQ(told, std::vector<std::string>{"out (HTTP status 503)"}) << "the others were short";
+}
+
 }  // namespace
 }  // namespace podctl::testing
