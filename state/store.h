@@ -194,6 +194,9 @@ class StateStore {
   // Who holds the lock now, as far as that can be found out without disturbing the holder; nullopt:
   // nobody, or it is not known. A holder on another host may have died since.
   virtual std::optional<LockInfo> Holder() { return std::nullopt; }
+  // kFailedPrecondition: where the lock would be there is something else, which is no lock of
+  // podctl, so that nobody holds it and nobody can take it.
+  virtual Result<void> CheckLockPlace() { return {}; }
   // Whether the last Holder could tell that nobody holds it. False: the place tells that only to
   // who tries to take the lock.
   virtual bool TellsHolder() const { return true; }

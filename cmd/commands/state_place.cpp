@@ -43,6 +43,7 @@ int RunLockStatus(Wiring& wiring) {
   if (auto stored = store->Load(); !stored && stored.error().code != ErrorCode::kDataLoss) {
     return reporter.ShowFailure(stored.error());
   }
+  if (auto place = store->CheckLockPlace(); !place) return reporter.ShowFailure(place.error());
   const auto lock = store->Holder();
   const auto document = [&] {
     Value::Map shown{{"locked", lock.has_value()}, {"path", store->Where()}};
@@ -103,9 +104,8 @@ int UnlockIfStale(Reporter& reporter, StateStore& store, LockRequest request,
         if (unlocked) {
           streams.out << fmt::format("The state has been unlocked: {}.\n", note);
         } else {
-          streams.out << fmt::format("{} the state {}.\n",
-                                     was_locked ? "Nobody holds any more" : "Nobody holds",
-                                     store.Where());
+          streams.out << fmt::format("Nobody holds the state {}{}.\n", store.Where(),
+                                     was_locked ? " any more" : "");
         }
       });
   return 0;

@@ -39,9 +39,10 @@ Error StoppedWaiting() {
 Error NoLock(const std::string& where) {
   return MakeError(
       ErrorCode::kFailedPrecondition,
-      fmt::format("cannot lock the state {}: {} there is no lock of podctl", where, kLeaseName),
-      "Give the state another prefix (`state:` in the spec), or move that object "
-      "away.");
+      fmt::format("cannot lock the state {0}: {0}/{1} is not a lock of podctl's making", where,
+                  kLeaseName),
+      "Another tool may keep a state there: give podctl's another prefix (`state:` in the spec). "
+      "If nobody needs that object, delete it.");
 }
 
 }  // namespace
@@ -194,6 +195,13 @@ std::optional<LockInfo> JournalStore::Holder() {
   const bool ended = text && self_.has_ended && self_.has_ended(text->mark);
   const bool own = text && !self_.mark.empty() && text->mark == self_.mark;
   return text && !ended && !own ? std::optional<LockInfo>(text->info) : std::nullopt;
+}
+
+Result<void> JournalStore::CheckLockPlace() {
+  Result<std::optional<Blob>> blob =
+      AskUntilAnswered(Pauses(), {}, [&] { return blobs_.Get(kLeaseName, {}); });
+  if (!blob) return blob.error();
+  return !*blob || LeaseFromJson((*blob)->bytes) ? Result<void>() : NoLock(Where());
 }
 
 Result<void> JournalStore::ForceUnlock(const std::string& id) {

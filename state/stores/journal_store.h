@@ -97,6 +97,7 @@ class JournalStore final : public StateStore {
                                           std::stop_token stop) override;
   Result<void> ForceUnlock(const std::string& id) override;
   std::optional<LockInfo> Holder() override;
+  Result<void> CheckLockPlace() override;
   std::string Where() const override { return blobs_.Where(); }
 
   // Begins this run's epoch without a change, and returns what it begins with: what stands up to

@@ -33,6 +33,7 @@ std::optional<LeaseText> LeaseFromJson(std::string_view json) {
   std::optional<LockInfo> info = LockInfoFromJson(json);
   if (!info) return std::nullopt;
   const Value value = ParseJson(json).value_or(Value::EmptyMap());
+  if (!value["TtlMs"].is_int()) return std::nullopt;  // Terraform's locks look so
   LeaseText text;
   text.info = *std::move(info);
   text.ttl =

@@ -191,6 +191,15 @@ std::optional<LockInfo> LocalStore::Holder() {
   return here && !lives ? std::nullopt : std::move(holder);
 }
 
+Result<void> LocalStore::CheckLockPlace() {
+  const Result<std::string> target = Target();
+  if (!target) return target.error();
+  const std::string path = *target + std::string(kLockSuffix);
+  const auto text = files_.Read(path, kMaxLockTextBytes);
+  if (!text || LockInfoFromJson(*text) || MayBeCutLockInfo(*text)) return {};
+  return ForeignFile(path);
+}
+
 Result<void> LocalStore::ForceUnlock(const std::string& id) {
   Result<std::string> target = Target();
   if (!target) return target.error();

@@ -57,6 +57,7 @@ class LocalStore : public StateStore {
                                           std::stop_token stop) override;
   Result<void> ForceUnlock(const std::string& id) override;
   std::optional<LockInfo> Holder() override;
+  Result<void> CheckLockPlace() override;
   std::string Where() const override { return path_; }
 
  private:

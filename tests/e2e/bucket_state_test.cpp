@@ -259,6 +259,22 @@ TEST_F(BucketStateTest, PlacesThatAreNoneAreToldOfWithTheirLine) {
   }
 }
 
+TEST_F(BucketStateTest, AnotherToolsLockIsToldOfTheSameByAll) {
+  Begin("0.1s");
+  const std::string url =
+      box_.url() + "/upload/storage/v1/b/my-project-podctl/o?uploadType=media&name=dev/lock.json";
+  const RunResult put = box_.RunProgram({"curl", "-sf", "-X", "POST", "--data-binary",
+                                         R"({"ID": "7", "Operation": "OperationTypePlan"})", "-H",
+                                         "Content-Type: application/json", url});
+  ASSERT_EQ(put.code, 0) << put;
+  for (const Arguments& words : {Arguments{"lock", "status"}, Arguments{"unlock", "--if-stale"},
+                                 Arguments{"unlock", "7"}, Arguments{"apply", "--auto-approve"}}) {
+    const RunResult run = box_.Run(words);
+    EXPECT_EQ(run.code, 1) << words[0] << run;
+    EXPECT_THAT(run.err, HasSubstr("dev/lock.json is not a lock of podctl's making")) << run;
+  }
+}
+
 TEST_F(BucketStateTest, AnOutageIsToldOfWhileItIsWaitedFor) {
   Begin("0.1s");
   box_.OrderFault(R"({"path": "/storage/v1/", "status": 503, "times": 20,

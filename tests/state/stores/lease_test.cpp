@@ -408,5 +408,29 @@ TEST(Lease, AThreadBeatsWhileTheLockIsHeld) {
   EXPECT_FALSE(place.Text(kLeaseName));
 }
 
+// Terraform's lock in the same place: its run must not be overtaken, nor taken for podctl's.
+TEST(Lease, AnotherToolsLockIsNobodysAndKeepsRunsOut) {
+  JournalWorld world;
+  LockInfo info = ApplyInfo();
+  info.id = "1c2c4c6b-0000-4000-8000-000000000000";
+  for (const std::string& text : {LockInfoToJson(info), std::string("mine")}) {
+    world.place.Set(kLeaseName, text);
+    auto run = world.Open();
+    EXPECT_FALSE(run->store.Holder());
+    const auto place = run->store.CheckLockPlace();
+    ASSERT_FALSE(place);
+    EXPECT_THAT(place.error().message, HasSubstr("is not a lock of podctl's making"));
+    const auto lock = run->store.Lock(ApplyInfo(), minutes(5), {});
+    ASSERT_FALSE(lock);
+    EXPECT_EQ(lock.error().message, place.error().message);
+    EXPECT_EQ(world.place.Text(kLeaseName), text);
+  }
+  world.place.Remove(kLeaseName);
+  auto run = world.Open();
+  EXPECT_TRUE(run->store.CheckLockPlace());
+  auto held = MustTake(*run);
+  EXPECT_TRUE(world.Open("there")->store.CheckLockPlace());
+}
+
 }  // namespace
 }  // namespace podctl::testing
