@@ -377,6 +377,9 @@ Result<bool> Wiring::MakeStateBucket(const std::string& url, const std::string& 
   // Of all the world's; somebody else's cannot be read.
   auto listed = (*client)->List(bucket->bucket, bucket->prefix, "", stop);
   if (!listed) return listed.error();
+  auto place = PlaceOf(url);
+  if (!place) return place.error();
+  if (auto can = (*place)->CanReplace(stop); !can) return can.error();
   return false;
 }
 
@@ -466,6 +469,7 @@ std::unique_ptr<StateStore> Wiring::OpenHttpStore(const std::string& url) {
   HttpStoreOptions options;
   options.keep = static_cast<std::size_t>(options_.state_history);
   options.aside_folders = AsideFolders();
+  options.on_warning = TellWarning;
   return std::make_unique<HttpStore>(
       *std::move(place),
       HttpStoreDoors{*parts_->http, parts_->files, parts_->clock, parts_->random, TellOfWait},

@@ -63,6 +63,10 @@ class BlobStore {
   // One that is not there any more is kFailedPrecondition too.
   virtual Result<void> DeleteIf(const std::string& name, const BlobVersion& version,
                                 std::stop_token stop) = 0;
+  // Whether what is written here can be replaced and deleted at once. False: the place keeps what
+  // was written last for some time, and only trying tells what that forbids. kFailedPrecondition:
+  // it cannot, and why; nothing should be written.
+  virtual Result<bool> CanReplace(std::stop_token /*stop*/) { return true; }
   virtual std::string Where() const = 0;  // for messages: "gs://bucket/prefix"
 };
 

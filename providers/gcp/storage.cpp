@@ -78,11 +78,11 @@ bool IsNoBucket(const http::Response& response) {
          SaidBy(response).find("bucket does not exist") != std::string::npos;
 }
 
-bool IsRetained(const http::Response& response) {
+// What kind of error it is, in a word of Google's.
+std::string ReasonOf(const http::Response& response) {
   const Result<Value> json = ParseJson(response.body);
   const Value::List* errors = json ? &(*json)["error"]["errors"].AsList() : nullptr;
-  return errors != nullptr && !errors->empty() &&
-         (*errors)[0]["reason"] == Value("retentionPolicyNotMet");
+  return errors == nullptr || errors->empty() ? "" : (*errors)[0]["reason"].AsString();
 }
 
 // The API's own 404, and not of the bucket.
@@ -108,10 +108,14 @@ std::string StorageHint(const http::Response& response, const std::string& bucke
         "gs://{0} --versioning`",
         bucket);
   }
-  if (IsRetained(response)) {
+  if (ReasonOf(response) == "retentionPolicyNotMet") {
     return "the bucket's retention policy keeps it for some time; what podctl writes over or "
            "removes "
            "needs a bucket without one";
+  }
+  if (ReasonOf(response) == "objectUnderActiveHold") {
+    return "a hold keeps it; what podctl writes over or removes needs a bucket that puts none on "
+           "new objects";
   }
   if (response.status == 403) return RoleHint(bucket);
   if (response.status == 400 && SaidBy(response).find("requester pays") != std::string::npos) {
@@ -157,6 +161,10 @@ Error WriteErrorFrom(const Call& call, const http::Response& response, const std
     error.code = ErrorCode::kFailedPrecondition;
   } else if (!SaysNotDone(response.status)) {
     error.code = ErrorCode::kReplyLost;
+  } else if (response.status == 403 && call.method == "DELETE" &&
+             ReasonOf(response) != "retentionPolicyNotMet" &&
+             ReasonOf(response) != "objectUnderActiveHold") {
+    error.hint = "to remove an object takes storage.objects.delete; " + error.hint;
   } else if (error.code == ErrorCode::kFailedPrecondition || error.code == ErrorCode::kReplyLost) {
     error.code = ErrorCode::kInvalidArgument;  // these two have a meaning of their own here
   }
@@ -341,7 +349,8 @@ Result<std::vector<StorageObject>> StorageClient::List(const std::string& bucket
 
 Result<std::string> StorageClient::Insert(const std::string& bucket, const std::string& name,
                                           const std::string& bytes,
-                                          const std::string& if_generation, std::stop_token stop) {
+                                          const std::string& if_generation, std::stop_token stop,
+                                          bool* kept) {
   if (bytes.size() > kLargestObject || name.empty() || name.size() > kLongestName ||
       (if_generation != "0" && !IsGeneration(if_generation))) {
     return MakeError(ErrorCode::kInvalidArgument,
@@ -362,7 +371,8 @@ Result<std::string> StorageClient::Insert(const std::string& bucket, const std::
   call.query.emplace_back("uploadType", "multipart");
   call.query.emplace_back("ifGenerationMatch", if_generation);
   if (!settings_.kms_key.empty()) call.query.emplace_back("kmsKeyName", settings_.kms_key);
-  call.query.emplace_back("fields", "name,generation,crc32c");
+  call.query.emplace_back(
+      "fields", "name,generation,crc32c,retentionExpirationTime,eventBasedHold,temporaryHold");
   call.content_type = "multipart/related; boundary=" + mark;
   call.content = fmt::format(
       "--{0}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{1}\r\n"
@@ -379,6 +389,10 @@ Result<std::string> StorageClient::Insert(const std::string& bucket, const std::
     Error error = OddStorage("to an upload does not tell what was written");
     error.code = ErrorCode::kReplyLost;
     return error;
+  }
+  if (kept != nullptr) {
+    *kept = !(*object)["retentionExpirationTime"].AsString().empty() ||
+            (*object)["eventBasedHold"].AsBool() || (*object)["temporaryHold"].AsBool();
   }
   return (*object)["generation"].AsString();
 }
@@ -397,6 +411,26 @@ Result<void> StorageClient::Delete(const std::string& bucket, const std::string&
   Result<http::Response> response = Write(call, bucket, std::move(stop));
   if (response) return {};
   return response.error();
+}
+
+Result<StorageKeeping> StorageClient::Keeping(const std::string& bucket, std::stop_token stop) {
+  Call call;
+  call.path = fmt::format("{}b/{}", kStorageApi, http::PercentEncode(bucket));
+  call.query = {{"fields", "retentionPolicy,defaultEventBasedHold,versioning"}};
+  if (!settings_.user_project.empty())
+    call.query.emplace_back("userProject", settings_.user_project);
+  Result<http::Response> response = reads_.Exchange(call, std::move(stop));
+  if (!response) return response.error();
+  if (response->status != 200) return StorageErrorFrom(*response, bucket);
+  const Result<Value> told = ParseJson(response->body);
+  if (!told || !told->is_map()) return OddStorage("about a bucket is not a JSON object");
+  StorageKeeping keeping;
+  const Value& policy = (*told)["retentionPolicy"];
+  keeping.retention = std::chrono::seconds(policy["retentionPeriod"].AsInt());
+  keeping.is_locked = policy["isLocked"].AsBool();
+  keeping.holds = (*told)["defaultEventBasedHold"].AsBool();
+  keeping.has_versions = (*told)["versioning"]["enabled"].AsBool();
+  return keeping;
 }
 
 Result<void> StorageClient::MakeBucket(const std::string& project, const std::string& bucket,

@@ -45,6 +45,13 @@ struct StorageObject {
   std::uint64_t bytes = 0;
   std::optional<std::chrono::sys_seconds> created;  // this generation, by Google's clock
 };
+// What a bucket does to what is written into it.
+struct StorageKeeping {
+  std::chrono::seconds retention{0};  // for so long nothing is replaced or deleted; 0: no policy
+  bool is_locked = false;             // that policy can never be removed
+  bool holds = false;                 // each object is held until somebody releases it
+  bool has_versions = false;          // what is replaced stays as an earlier version
+};
 struct StorageContent {
   std::string bytes;
   std::string generation;
@@ -70,6 +77,9 @@ class StorageClient {
   Result<std::vector<StorageObject>> List(const std::string& bucket, const std::string& prefix,
                                           const std::string& start, std::stop_token stop);
 
+  // kPermissionDenied: it takes storage.buckets.get, which roles/storage.objectUser lacks.
+  Result<StorageKeeping> Keeping(const std::string& bucket, std::stop_token stop);
+
   // Of the methods that write. kFailedPrecondition: the object has another generation, and this
   // request wrote nothing; kReplyLost: it may have been carried out, or not, as after a 503 or a
   // `stop` in the middle; all other codes: it was not. kUnavailable: too hasty (one write a second
@@ -78,9 +88,11 @@ class StorageClient {
   // `if_generation`: the one that is replaced; "0": there must be none. Returns the new one. What
   // is worth it is stored with the encoding gzip, so that each client that asks for the object gets
   // `bytes` (decompressive transcoding, where it does not take gzip).
+  // `kept`, which may be null: whether the bucket keeps it for some time, by a retention policy or
+  // a hold.
   Result<std::string> Insert(const std::string& bucket, const std::string& name,
                              const std::string& bytes, const std::string& if_generation,
-                             std::stop_token stop);
+                             std::stop_token stop, bool* kept = nullptr);
   // One that is not there any more is kFailedPrecondition too.
   Result<void> Delete(const std::string& bucket, const std::string& name,
                       const std::string& if_generation, std::stop_token stop);

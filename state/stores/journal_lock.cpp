@@ -49,14 +49,16 @@ Error NoLock(const std::string& where) {
 
 class JournalStore::HeldLock final : public StateLock {
  public:
-  HeldLock(std::shared_ptr<Lease> lease, Clock& clock, bool beat, std::string note)
-      : lease_(std::move(lease)), note_(std::move(note)) {
+  HeldLock(std::shared_ptr<Lease> lease, Clock& clock, bool beat, std::string note,
+           std::function<void(const Error&)> on_left)
+      : lease_(std::move(lease)), note_(std::move(note)), on_left_(std::move(on_left)) {
     if (beat) beats_.emplace(*lease_, clock);
   }
-  // A lock that cannot be removed runs out by itself.
+  // A lock that cannot be removed runs out by itself; one that may not be is told of.
   ~HeldLock() override {
     beats_.reset();
-    (void)lease_->Release();
+    const Result<void> released = lease_->Release();
+    if (!released && !MayPass(released.error().code)) on_left_(released.error());
   }
   std::string TakeoverNote() const override { return note_; }
 
@@ -64,7 +66,33 @@ class JournalStore::HeldLock final : public StateLock {
   std::shared_ptr<Lease> lease_;
   std::optional<LeaseBeats> beats_;
   std::string note_;
+  std::function<void(const Error&)> on_left_;
 };
+
+// `what`: of the lock.
+std::function<void(const Error&)> JournalStore::WarnerOf(const std::string& what) const {
+  return [what, where = Where(), warn = options_.on_warning](const Error& why) {
+    if (!warn) return;
+    const std::string hint = why.hint.empty() ? "" : ". What helps: " + why.hint;
+    warn(fmt::format("the lock of the state {} {}: {}{}", where, what, why.message, hint));
+  };
+}
+
+// A lock has to be written over and removed: where the place says of what it is given that it keeps
+// it, and not whether this can be done all the same, it is tried before anything is begun.
+Result<void> JournalStore::TryReplacing(Lease& lease, const std::stop_token& stop) {
+  Result<bool> can = blobs_.CanReplace(stop);
+  if (!can) return can.error();
+  if (*can) return {};
+  Result<void> renewed = AskUntilAnswered(Pauses(), stop, [&] { return lease.Renew(stop); });
+  if (renewed || MayPass(renewed.error().code)) return {};
+  Error error = renewed.error();
+  error.message = fmt::format(
+      "the lock of the state {} can be made and not renewed: {}. Nothing else was begun, and {} "
+      "stays",
+      Where(), error.message, kLeaseName);
+  return error;
+}
 
 bool JournalStore::MayStart() {
   const std::shared_ptr<Lease> lease = lease_.lock();
@@ -137,6 +165,9 @@ Result<std::optional<JournalStore::Taken>> JournalStore::TryTake(const LeaseText
                          VisibleControls(read->info.who), VisibleControls(read->info.operation),
                          whose, why);
     }
+    if (!*blob && !first_sent) {
+      if (Result<bool> can = blobs_.CanReplace(stop); !can) return can.error();
+    }
     const Clock::SteadyTime sent = clock_.SinceBoot();
     if (!first_sent) first_sent = sent;
     Result<BlobVersion> taken = *blob ? blobs_.ReplaceIf(kLeaseName, text, (*blob)->version, stop)
@@ -165,10 +196,17 @@ Result<std::unique_ptr<StateLock>> JournalStore::Lock(const LockInfo& info, cons
     Result<std::optional<Taken>> taken = TryTake(mine, watch, &other, stop);
     if (!taken) return stop.stop_requested() ? StoppedWaiting() : taken.error();
     if (*taken) {
-      auto lease = std::make_shared<Lease>(blobs_, clock_, mine, (*taken)->version, (*taken)->sent);
+      auto lease =
+          std::make_shared<Lease>(blobs_, clock_, mine, (*taken)->version, (*taken)->sent,
+                                  WarnerOf("cannot be renewed, so that others may take it over"));
+      if (Result<void> kept = TryReplacing(*lease, stop); !kept) {
+        (void)lease->Release();
+        return kept.error();
+      }
       lease_ = lease;
-      return std::unique_ptr<StateLock>(
-          std::make_unique<HeldLock>(std::move(lease), clock_, options_.beat, (*taken)->note));
+      return std::unique_ptr<StateLock>(std::make_unique<HeldLock>(
+          std::move(lease), clock_, options_.beat, (*taken)->note,
+          WarnerOf(fmt::format("could not be removed, and {} stays", kLeaseName))));
     }
     const Clock::SteadyTime now = clock_.Steady();
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now);

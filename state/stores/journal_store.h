@@ -183,6 +183,8 @@ class JournalStore final : public StateStore {
   LockInfo FilledIn(LockInfo info);
   Result<std::optional<Taken>> TryTake(const LeaseText& mine, LeaseWatch& watch, LeaseText* other,
                                        const std::stop_token& stop);
+  std::function<void(const Error&)> WarnerOf(const std::string& what) const;
+  Result<void> TryReplacing(Lease& lease, const std::stop_token& stop);
   std::string WhyFree(const LeaseText& other, const LeaseWatch& watch) const;
 
   BlobStore& blobs_;

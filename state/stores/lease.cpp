@@ -58,11 +58,12 @@ void LeaseWatch::Saw(const BlobVersion& version, std::chrono::milliseconds ttl,
 }
 
 Lease::Lease(BlobStore& blobs, Clock& clock, LeaseText text, BlobVersion version,
-             Clock::SteadyTime sent)
+             Clock::SteadyTime sent, std::function<void(const Error&)> on_refused)
     : blobs_(blobs),
       clock_(clock),
       ttl_(text.ttl),
       pace_(text.ttl / kBeatsATtl),
+      on_refused_(std::move(on_refused)),
       text_(std::move(text)),
       version_(std::move(version)),
       confirmed_(sent) {}
@@ -89,6 +90,9 @@ std::optional<std::chrono::milliseconds> Lease::Beat(const std::stop_token& stop
   const Result<void> renewed = Renew(stop);
   if (renewed) return pace_;
   if (renewed.error().code == ErrorCode::kLocked) return std::nullopt;
+  if (!MayPass(renewed.error().code)) {
+    if (auto tell = std::exchange(on_refused_, {})) tell(renewed.error());
+  }
   return pace_ / kBeatAgainParts;
 }
 

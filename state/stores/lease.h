@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -63,8 +64,9 @@ class LeaseWatch {
 class Lease {
  public:
   // `version`: of the object as it was made; `sent`: by SinceBoot, before that was asked for.
-  Lease(BlobStore& blobs, Clock& clock, LeaseText text, BlobVersion version,
-        Clock::SteadyTime sent);
+  // `on_refused`: told once, on the thread of Beat, that it may not be renewed. May be empty.
+  Lease(BlobStore& blobs, Clock& clock, LeaseText text, BlobVersion version, Clock::SteadyTime sent,
+        std::function<void(const Error&)> on_refused = {});
 
   // Whether something new may be started in the world: the last confirmed beat is younger than half
   // the TTL, and nobody is known to have taken the lease over. Asks nobody.
@@ -78,6 +80,8 @@ class Lease {
   // One beat. Returns how long to wait for the next one; nullopt: there is nothing to renew any
   // more.
   std::optional<std::chrono::milliseconds> Beat(const std::stop_token& stop);
+  // Renews it, however old the last beat is. Errors as of Confirm.
+  Result<void> Renew(const std::stop_token& stop);
   // Removes the lock, unless another has it. After that it beats no more. What cannot be removed
   // runs out by itself.
   Result<void> Release();
@@ -85,7 +89,6 @@ class Lease {
   std::chrono::milliseconds Pace() const { return pace_; }
 
  private:
-  Result<void> Renew(const std::stop_token& stop);
   // Reads what stands there, after a write that `sent` dates; kLocked: it is not this lease.
   Result<void> Look(Clock::SteadyTime sent, const std::stop_token& stop);
   Error Lost(const std::optional<LeaseText>& other);
@@ -95,6 +98,7 @@ class Lease {
   Clock& clock_;
   const std::chrono::milliseconds ttl_;
   const std::chrono::milliseconds pace_;
+  std::function<void(const Error&)> on_refused_;  // Beat's
 
   std::mutex requests_;  // of what follows; held while one is out
   LeaseText text_;

@@ -259,6 +259,46 @@ TEST_F(BucketStateTest, PlacesThatAreNoneAreToldOfWithTheirLine) {
   }
 }
 
+// The lock there could be neither renewed nor removed. With and without the right to read what the
+// bucket says of itself, which roles/storage.objectUser lacks.
+TEST_F(BucketStateTest, ABucketThatKeepsItsObjectsIsRefusedBeforeAnythingIsMade) {
+  Begin("0.1s", false);
+  const Reply made = box_.Http("POST", "/storage/v1/b?project=my-project",
+                               R"({"name": "my-project-podctl",
+                                   "retentionPolicy": {"retentionPeriod": "86400"}})");
+  ASSERT_EQ(made.status, 200) << ToJson(made.body);
+  for (const Arguments& words :
+       {Arguments{"apply", "--auto-approve"}, Arguments{"state", "init"}}) {
+    const RunResult run = box_.Run(words);
+    EXPECT_EQ(run.code, 1) << run;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("keeps every object for 24h (its retention policy)"),
+                               HasSubstr("--clear-retention-period")))
+        << run;
+  }
+  EXPECT_THAT(Objects(), IsEmpty());
+  box_.OrderFault(R"({"call": "storage.buckets.get", "status": 403, "times": 1000,
+                      "message": "denied"})");
+  const RunResult blind = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(blind.code, 1) << blind;
+  EXPECT_THAT(blind.err,
+              AllOf(HasSubstr("can be made and not renewed"), HasSubstr("retention policy")))
+      << blind;
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+}
+
+TEST_F(BucketStateTest, ALockThatMayNotBeRemovedIsWarnedOf) {
+  Begin("0.1s");
+  box_.OrderFault(R"({"call": "storage.objects.delete", "path": "lock.json", "status": 403,
+                      "times": 1000, "message": "no storage.objects.delete access"})");
+  const RunResult run = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("Warning: the lock of the state gs://my-project-podctl/dev "
+                                       "could not be removed"),
+                             HasSubstr("to remove an object takes storage.objects.delete"),
+                             HasSubstr("--role=roles/storage.objectUser")))
+      << run;
+}
+
 TEST_F(BucketStateTest, AnotherToolsLockIsToldOfTheSameByAll) {
   Begin("0.1s");
   const std::string url =

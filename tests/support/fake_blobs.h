@@ -213,6 +213,10 @@ class FakeBlobs final : public BlobStore {
         });
     return deleted ? Result<void>() : Result<void>(deleted.error());
   }
+  Result<bool> CanReplace(std::stop_token) override {
+    return can_replace ? can_replace() : Result<bool>(true);
+  }
+  std::function<Result<bool>()> can_replace;
   std::string Where() const override { return "fake://bucket/prefix"; }
 
  private:

@@ -1,8 +1,48 @@
 #include "state/stores/gcs/gcs_blobs.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "providers/base/text.h"
+
 namespace podctl {
+namespace {
+
+Error KeepsAll(const std::string& bucket, const gcp::StorageKeeping& keeping) {
+  const std::string why = keeping.holds
+                              ? "puts a hold on every new object"
+                              : fmt::format("keeps every object for {} (its retention policy)",
+                                            FormatDuration(keeping.retention));
+  std::string mend =
+      "Give the state a bucket without that: `state: gs://OTHER-BUCKET/PREFIX`, and "
+      "`podctl state init` makes it.";
+  if (keeping.holds) {
+    mend += fmt::format(
+        " Or `gcloud storage buckets update gs://{} --no-default-event-based-hold`.", bucket);
+  } else if (!keeping.is_locked) {
+    mend += fmt::format(" Or `gcloud storage buckets update gs://{} --clear-retention-period`.",
+                        bucket);
+  }
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("the bucket gs://{} {}, so that the lock of a state there could be "
+                               "neither renewed nor removed; nothing was begun",
+                               bucket, why),
+                   mend);
+}
+
+}  // namespace
+
+Result<bool> GcsBlobs::CanReplace(std::stop_token stop) {
+  std::lock_guard lock(asked_);
+  if (!keeping_) keeping_ = client_.Keeping(place_.bucket, std::move(stop));
+  if (!*keeping_) return !kept_;
+  const gcp::StorageKeeping& keeping = **keeping_;
+  if (keeping.retention.count() <= 0 && !keeping.holds) return true;
+  // With versions, replacing an object leaves it where it is, which a policy may allow.
+  if (keeping.has_versions && !keeping.holds) return !kept_;
+  return KeepsAll(place_.bucket, keeping);
+}
 
 std::string GcsBlobs::Full(const std::string& name) const {
   return place_.prefix.empty() ? name : place_.prefix + "/" + name;
@@ -36,8 +76,11 @@ Result<BlobVersion> GcsBlobs::CreateIfAbsent(const std::string& name, const std:
 
 Result<BlobVersion> GcsBlobs::ReplaceIf(const std::string& name, const std::string& bytes,
                                         const BlobVersion& version, std::stop_token stop) {
-  auto written = client_.Insert(place_.bucket, Full(name), bytes, version.token, std::move(stop));
+  bool kept = false;
+  auto written =
+      client_.Insert(place_.bucket, Full(name), bytes, version.token, std::move(stop), &kept);
   if (!written) return written.error();
+  kept_ = kept;
   return BlobVersion{*std::move(written)};
 }
 

@@ -2,6 +2,8 @@
 // Below the prefix a blob's name is the object's; a version is a generation.
 #pragma once
 
+#include <atomic>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +28,9 @@ class GcsBlobs final : public BlobStore {
                                 const BlobVersion& version, std::stop_token stop) override;
   Result<void> DeleteIf(const std::string& name, const BlobVersion& version,
                         std::stop_token stop) override;
+  // By what the bucket says of itself, which is asked once; where that may not be read, by what was
+  // said of the object that was written last.
+  Result<bool> CanReplace(std::stop_token stop) override;
   std::string Where() const override { return place_.Text(); }
 
  private:
@@ -33,6 +38,9 @@ class GcsBlobs final : public BlobStore {
 
   gcp::StorageClient& client_;
   const gcp::StoragePlace place_;
+  std::atomic<bool> kept_ = false;
+  std::mutex asked_;  // of what follows
+  std::optional<Result<gcp::StorageKeeping>> keeping_;
 };
 
 }  // namespace podctl

@@ -47,16 +47,27 @@ Error EndedWaiting() {
 class HttpStore::HeldLock final : public StateLock {
  public:
   HeldLock(std::shared_ptr<HttpStateClient> client, std::shared_ptr<const HttpLock> lock,
-           std::string note)
-      : client_(std::move(client)), lock_(std::move(lock)), note_(std::move(note)) {}
-  // One that cannot be released is told of by who finds it, and taken over on this machine.
-  ~HeldLock() override { (void)client_->Unlock(*lock_, kReleasePatience); }
+           std::string note, std::function<void(const std::string&)> on_warning)
+      : client_(std::move(client)),
+        lock_(std::move(lock)),
+        note_(std::move(note)),
+        on_warning_(std::move(on_warning)) {}
+  // One that cannot be released is told of by who finds it, and taken over on this machine; one
+  // that may not be stands for everybody else.
+  ~HeldLock() override {
+    const auto unlocked = client_->Unlock(*lock_, kReleasePatience);
+    if (!unlocked || !on_warning_ || (unlocked->status != 401 && unlocked->status != 403)) return;
+    const Error why = client_->ErrorOf(HttpDeed::kUnlock, *unlocked);
+    on_warning_(fmt::format("the lock {} stays: {}{}{}", lock_->info.id, why.message,
+                            why.hint.empty() ? "" : ". ", why.hint));
+  }
   std::string TakeoverNote() const override { return note_; }
 
  private:
   std::shared_ptr<HttpStateClient> client_;
   std::shared_ptr<const HttpLock> lock_;
   std::string note_;
+  std::function<void(const std::string&)> on_warning_;
 };
 
 std::string HttpStore::HeldId() const {
@@ -165,7 +176,7 @@ Result<std::unique_ptr<StateLock>> HttpStore::Lock(const LockInfo& info, const L
       auto lock = std::make_shared<const HttpLock>(mine);
       held_ = lock;
       return std::unique_ptr<StateLock>(
-          std::make_unique<HeldLock>(client_, std::move(lock), **took));
+          std::make_unique<HeldLock>(client_, std::move(lock), **took, options_.on_warning));
     }
     const Clock::SteadyTime now = clock_.Steady();
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now);

@@ -13,6 +13,7 @@
 // every other one stands until it is released by its ID.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -31,6 +32,8 @@ struct HttpStoreOptions {
   std::size_t keep = 5;  // earlier serials that are asked for; 0: none
   // For SaveAside: the first one that can be written to. They are made where they are not there.
   std::vector<std::string> aside_folders = {"/tmp"};
+  // Of a lock that may not be released, a sentence. May be empty.
+  std::function<void(const std::string& warning)> on_warning = {};
 };
 
 struct HttpStoreDoors {

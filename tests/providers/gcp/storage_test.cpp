@@ -172,7 +172,8 @@ TEST_F(StorageClientTest, WritesOnceAndSaysWhatItFollows) {
   const http::Request request = transport_.requests().at(0);
   EXPECT_EQ(request.url,
             "https://storage.googleapis.com/upload/storage/v1/b/bucket/o?alt=json&"
-            "uploadType=multipart&ifGenerationMatch=7&fields=name%2Cgeneration%2Ccrc32c");
+            "uploadType=multipart&ifGenerationMatch=7&fields=name%2Cgeneration%2Ccrc32c%2C"
+            "retentionExpirationTime%2CeventBasedHold%2CtemporaryHold");
   EXPECT_TRUE(request.once);
   EXPECT_THAT(transport_.Header(0, "Content-Type"), StartsWith("multipart/related; boundary="));
   EXPECT_THAT(request.body,
@@ -360,6 +361,14 @@ TEST_F(StorageClientTest, AnOutageIsToldWithItsStatusAndASecretIsNot) {
               HasSubstr("Backend Error of (sensitive value) (HTTP status 503)"));
   const auto refused = Insert();
   EXPECT_THAT(refused.error().message, HasSubstr("HTTP status 400: no (sensitive value) here"));
+}
+
+TEST_F(StorageClientTest, WhoMayNotDeleteIsToldWhatThatTakes) {
+  transport_.Then(403, R"({"error":{"code":403,"message":"denied"}})");
+  const auto refused = Delete();
+  EXPECT_EQ(Code(refused), ErrorCode::kPermissionDenied);
+  EXPECT_THAT(refused.error().hint,
+              AllOf(HasSubstr("storage.objects.delete"), HasSubstr("roles/storage.objectUser")));
 }
 
 }  // namespace

@@ -60,6 +60,16 @@ class GcsBench final : public BlobBench {
     ASSERT_TRUE(answer);
     ASSERT_EQ(answer->status, 200) << answer->body;
   }
+  void PatchBucket(const std::string& change) {
+    http::Request request;
+    request.method = "PATCH";
+    request.url = url_ + "/storage/v1/b/state-bucket";
+    request.headers = {{"Content-Type", "application/json"}};
+    request.body = change;
+    const auto answer = transport_.Send(request, {});
+    ASSERT_TRUE(answer);
+    ASSERT_EQ(answer->status, 200) << answer->body;
+  }
   bool is_ready() const { return client_.has_value(); }
   gcp::StorageClient& client() { return *client_; }
   bool is_emulator() const { return emulator_ != nullptr; }
@@ -187,6 +197,30 @@ TEST_F(GcsBlobsTest, ABucketThatIsNotThereIsNoEmptyPlace) {
   }
   EXPECT_THAT(elsewhere->Get("a", {}).error().hint,
               HasSubstr("gcloud storage buckets create gs://no-such-bucket"));
+}
+
+TEST_F(GcsBlobsTest, WhetherWhatIsWrittenIsKeptIsKnownBeforeOrAfterwards) {
+  if (!bench_.is_emulator()) GTEST_SKIP() << "only the emulator does that";
+  bench_.PatchBucket(R"({"versioning":{"enabled":false}})");
+  EXPECT_EQ(blobs_->CanReplace({}).value_or(false), true);
+  bench_.PatchBucket(R"({"retentionPolicy":{"retentionPeriod":"604800"}})");
+  blobs_ = bench_.Open();
+  const auto kept = blobs_->CanReplace({});
+  ASSERT_FALSE(kept);
+  EXPECT_EQ(kept.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(kept.error().message, HasSubstr("keeps every object for 168h"));
+  EXPECT_THAT(kept.error().hint, HasSubstr("--clear-retention-period"));
+  // Who may not read the bucket hears it of what he has written.
+  blobs_ = bench_.Open();
+  Fault(R"({"call":"storage.buckets.get","times":9,"status":403})");
+  EXPECT_EQ(blobs_->CanReplace({}).value_or(false), true);
+  Make("a", "1");
+  EXPECT_EQ(blobs_->CanReplace({}).value_or(true), false);
+  bench_.Admin("DELETE", "faults");
+  bench_.PatchBucket(R"({"retentionPolicy":null,"defaultEventBasedHold":true})");
+  blobs_ = bench_.Open();
+  ASSERT_FALSE(blobs_->CanReplace({}));
+  EXPECT_THAT(blobs_->CanReplace({}).error().message, HasSubstr("puts a hold on every new object"));
 }
 
 }  // namespace

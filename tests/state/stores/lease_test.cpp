@@ -408,6 +408,75 @@ TEST(Lease, AThreadBeatsWhileTheLockIsHeld) {
   EXPECT_FALSE(place.Text(kLeaseName));
 }
 
+// ---- A place that does not let go of what it was given.
+
+JournalStoreOptions Warning(std::vector<std::string>& warnings) {
+  JournalStoreOptions options = JournalWorld::ByHand();
+  options.on_warning = [&](const std::string& warning) { warnings.push_back(warning); };
+  return options;
+}
+
+TEST(Lease, ALockThatMayBeNeitherRenewedNorRemovedIsToldOf) {
+  JournalWorld world;
+  std::vector<std::string> warnings;
+  auto run = world.Open("here", Warning(warnings));
+  auto lock = MustTake(*run);
+  run->blobs.before = [](const BlobRequest& request) {
+    const bool denied = request.deed == BlobDeed::kReplace || request.deed == BlobDeed::kDelete;
+    return denied ? Refuse(ErrorCode::kPermissionDenied, "no objects.delete") : BlobFault{};
+  };
+  EXPECT_FALSE(run->store.Beat());
+  EXPECT_FALSE(run->store.Beat());
+  lock.reset();
+  ASSERT_EQ(warnings.size(), 2U) << "each once";
+  EXPECT_THAT(warnings[0], HasSubstr("cannot be renewed"));
+  EXPECT_THAT(warnings[1], HasSubstr("could not be removed, and lock.json stays"));
+  for (const std::string& warning : warnings) EXPECT_THAT(warning, HasSubstr("no objects.delete"));
+}
+
+TEST(Lease, NothingIsToldOfALockThatRunsOutInAnOutage) {
+  JournalWorld world;
+  std::vector<std::string> warnings;
+  auto run = world.Open("here", Warning(warnings));
+  auto lock = MustTake(*run);
+  run->blobs.before = [](const BlobRequest&) { return Refuse(ErrorCode::kUnavailable, "out"); };
+  EXPECT_FALSE(run->store.Beat());
+  lock.reset();
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST(Lease, InAPlaceThatKeepsAllNoLockIsMade) {
+  JournalWorld world;
+  auto run = world.Open();
+  run->blobs.can_replace = []() -> Result<bool> {
+    return MakeError(ErrorCode::kFailedPrecondition, "it keeps all");
+  };
+  const auto refused = run->store.Lock(ApplyInfo(), milliseconds(0), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "it keeps all");
+  EXPECT_TRUE(world.place.All().empty());
+}
+
+TEST(Lease, WhereTheLockMayBeKeptThatIsTriedAtOnce) {
+  for (const bool denied : {false, true}) {
+    JournalWorld world;
+    auto run = world.Open();
+    run->blobs.can_replace = [&]() -> Result<bool> { return !world.place.Text(kLeaseName); };
+    run->blobs.before = [&](const BlobRequest& request) {
+      return denied && request.deed == BlobDeed::kReplace
+                 ? Refuse(ErrorCode::kPermissionDenied, "kept until 2030")
+                 : BlobFault{};
+    };
+    const auto lock = run->store.Lock(ApplyInfo(), milliseconds(0), {});
+    EXPECT_EQ(lock.has_value(), !denied);
+    if (lock) {
+      EXPECT_EQ(Held(world)->beat, 1U);
+      continue;
+    }
+    EXPECT_THAT(lock.error().message, HasSubstr("can be made and not renewed: kept until 2030"));
+  }
+}
+
 // Terraform's lock in the same place: its run must not be overtaken, nor taken for podctl's.
 TEST(Lease, AnotherToolsLockIsNobodysAndKeepsRunsOut) {
   JournalWorld world;
