@@ -492,10 +492,16 @@ std::vector<std::string> Wiring::AsideFolders() const {
 
 std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
   if (IsHttpUrl(path)) return OpenHttpStore(path);
-  if (IsStateUrl(path)) {
-    auto place = PlaceOf(path);
+  if (const std::string meant = MeantStateUrl(path); !meant.empty() || IsStateUrl(path)) {
+    Result<BlobStore*> place =
+        MakeError(ErrorCode::kInvalidArgument,
+                  fmt::format("`{}` is neither a path nor a URL", VisibleControls(path)),
+                  fmt::format("did you mean `{}`?", VisibleControls(meant)));
+    if (meant.empty()) place = PlaceOf(path);
     if (!place) {
-      parts_->places[path] = std::make_unique<NoBlobs>(WithoutUser(path), place.error());
+      Error why = place.error();
+      if (path == options_.state) why.message = "--state: " + why.message;
+      parts_->places[path] = std::make_unique<NoBlobs>(WithoutUser(path), std::move(why));
       place = parts_->places[path].get();
     }
     JournalStoreOptions options;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "providers/base/json.h"
@@ -26,6 +27,16 @@ constexpr std::pair<const char*, std::string LockInfo::*> kSpareTexts[] = {
     {"Commit", &LockInfo::commit}, {"RunUrl", &LockInfo::run_url}};
 
 }  // namespace
+
+std::string MeantStateUrl(std::string_view place) {
+  if (IsStateUrl(place)) return "";
+  for (const std::string_view scheme : {"gs:", "etcd:", "etcds:", "https:", "http:"}) {
+    if (!place.starts_with(scheme)) continue;
+    const std::size_t rest = std::min(place.find_first_not_of('/', scheme.size()), place.size());
+    return fmt::format("{}//{}", scheme, place.substr(rest));
+  }
+  return "";
+}
 
 Result<void> CheckPush(const Snapshot& stored, const State& pushed, bool force) {
   if (force || !stored.state) return {};

@@ -27,6 +27,9 @@ inline bool IsStateUrl(std::string_view place) {
   return place.find("://") != std::string_view::npos;
 }
 
+// "gs:/bucket", "etcd:x": what begins as such a URL and is none; "" or the URL that may be meant.
+std::string MeantStateUrl(std::string_view place);
+
 // Who holds the lock, in Terraform's words, so that tools that read its "Lock Info:" block work.
 // The caller says operation, who and command; the store fills in the rest where it is empty.
 struct LockInfo {

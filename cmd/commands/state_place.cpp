@@ -155,6 +155,9 @@ int CheckEtcd(Reporter& reporter, StateStore& store, const std::string& place) {
 int RunStateInit(Wiring& wiring, const StateInitOptions& options) {
   Reporter& reporter = wiring.reporter();
   const std::string place = wiring.StatePath();
+  if (!MeantStateUrl(place).empty()) {
+    return reporter.ShowFailure(wiring.OpenStore(place)->Load().error());
+  }
   if (!IsStateUrl(place) || place.starts_with("http")) {
     reporter.Document(
         [&] {

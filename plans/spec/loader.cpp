@@ -178,6 +178,11 @@ class Loader {
   }
 
   std::string StatePlace(ValueReader& reader, const YamlNode& node, const std::string& state) {
+    if (const std::string meant = MeantStateUrl(state); !meant.empty()) {
+      reader.Error(node, {"", "state"}, fmt::format("`{}` is neither a path nor a URL", state),
+                   fmt::format("did you mean `{}`? A file of that name is `./{}`", meant, state));
+      return state;
+    }
     if (!IsStateUrl(state)) {
       const std::string path = PathFromSpec(node, state);
       withheld_->AddState(path);

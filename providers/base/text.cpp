@@ -279,4 +279,11 @@ std::string_view TrimBlanks(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
+bool HasDotParts(std::string_view path) {
+  const auto parts = Split(path, "/");
+  return std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.empty() || part == "." || part == "..";
+  });
+}
+
 }  // namespace podctl

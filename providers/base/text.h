@@ -64,4 +64,7 @@ std::optional<Number> ParseNumber(std::string_view text) {
 // The name of an environment variable, as shells take it (POSIX.1, 3.231 Name).
 bool IsEnvironmentName(std::string_view name);
 
+// Whether a part of a path between two slashes, or at an end, is empty, `.` or `..`.
+bool HasDotParts(std::string_view path);
+
 }  // namespace podctl

@@ -50,12 +50,16 @@ std::vector<std::string> EndpointsOf(const std::string& hosts, bool encrypted) {
   return endpoints;
 }
 
-bool IsPrefix(std::string_view prefix) {
+// "" or what is wrong with it.
+std::string WhyNoPrefix(std::string_view prefix) {
   const bool fits = std::all_of(prefix.begin(), prefix.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F && c != '#' && c != '?' && c != '*';
   });
-  return fits && prefix.size() <= kLongestPrefix && !prefix.starts_with('/') &&
-         prefix.find("//") == std::string_view::npos;
+  if (!fits) return "has a prefix with one of # ? * or a control character in it";
+  if (HasDotParts(prefix)) return "has a prefix with `..`, `.` or nothing between two slashes";
+  return prefix.size() <= kLongestPrefix
+             ? ""
+             : fmt::format("has a prefix of more than {} bytes", kLongestPrefix);
 }
 
 }  // namespace
@@ -92,9 +96,7 @@ Result<Place> ParsePlace(const std::string& url, const Environment& environment)
   place.prefix = url.substr(std::min(slash + 1, url.size()));
   while (place.prefix.ends_with('/')) place.prefix.pop_back();
   if (place.prefix.empty()) return BadPlace(url, "names no prefix for the keys");
-  if (!IsPrefix(place.prefix)) {
-    return BadPlace(url, "has a prefix that no key should begin with");
-  }
+  if (const std::string why = WhyNoPrefix(place.prefix); !why.empty()) return BadPlace(url, why);
   place.url = url.substr(0, slash + 1) + place.prefix;
   return place;
 }

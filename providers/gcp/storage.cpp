@@ -240,16 +240,21 @@ Result<StoragePlace> ParseStoragePlace(const std::string& url) {
   if (!url.starts_with(kScheme)) return bad("is no place in Cloud Storage");
   const std::size_t slash = std::min(url.find('/', kScheme.size()), url.size());
   StoragePlace place{url.substr(kScheme.size(), slash - kScheme.size()), ""};
-  if (!IsBucketName(place.bucket)) return bad("names no bucket");
+  if (!IsBucketName(place.bucket)) {
+    return bad("names no bucket: those have 3 to 63 lower-case letters, digits, - _ and .");
+  }
   place.prefix = url.substr(std::min(slash + 1, url.size()));
   while (place.prefix.ends_with('/')) place.prefix.pop_back();
   const bool fits = std::all_of(place.prefix.begin(), place.prefix.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F && c != '#' && c != '?' && c != '*';
   });
+  if (!fits) return bad("has a prefix with one of # ? * or a control character in it");
+  if (!place.prefix.empty() && HasDotParts(place.prefix)) {
+    return bad("has a prefix with `..`, `.` or nothing between two slashes");
+  }
   // Some room is for what is put behind it.
-  if (!fits || place.prefix.size() > kLongestName / 2 || place.prefix.starts_with('/') ||
-      place.prefix.find("//") != std::string::npos) {
-    return bad("has a prefix that no object's name should begin with");
+  if (place.prefix.size() > kLongestName / 2) {
+    return bad(fmt::format("has a prefix of more than {} bytes", kLongestName / 2));
   }
   return place;
 }

@@ -247,15 +247,19 @@ TEST_F(BucketStateTest, ASavedPlanKnowsItsBucket) {
 
 TEST_F(BucketStateTest, PlacesThatAreNoneAreToldOfWithTheirLine) {
   Begin("0.1s", false);
-  for (const char* state : {"s3://bucket/x", "gs://", "gs://Bad_Bucket!/x"}) {
+  for (const char* state :
+       {"s3://bucket/x", "gs://", "gs://Bad_Bucket!/x", "gs://b2/x", "gs://bucket/../x",
+        "gs://bucket//x", "gs://bucket/x/./y", "gs:/bucket/x", "etcd://h/a/../b", "etcd:/h/a"}) {
     box_.WriteSpec("  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n");
     box_.WriteFile("podctl.yaml",
                    "state: \"" + std::string(state) + "\"\n" + box_.ReadFile("podctl.yaml"));
     const RunResult run = box_.Run({"validate"});
     EXPECT_EQ(run.code, 1) << state << run;
     EXPECT_THAT(run.out + run.err, HasSubstr("podctl.yaml:1:8")) << state << run;
+    box_.WriteSpec("  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n");
     const RunResult flag = box_.Run({"plan", "--state", state});
     EXPECT_EQ(flag.code, 1) << state << flag;
+    EXPECT_THAT(flag.err, HasSubstr("--state: ")) << state << flag;
   }
 }
 

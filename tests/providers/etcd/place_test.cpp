@@ -50,10 +50,11 @@ TEST(EtcdPlace, TakesTheHostsThatEtcdctlTakes) {
 
 TEST(EtcdPlace, SaysWhatIsWrongWithAUrl) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
-      {"etcd://h:2379", "names no prefix"},       {"etcd://h:2379/", "names no prefix"},
-      {"etcd://h:2379//p", "prefix that no key"}, {"etcd://h/a//b", "prefix that no key"},
-      {"etcd://h/p?x=1", "prefix that no key"},   {"etcd://h:x/p", "no HOST:PORT"},
-      {"etcd://h,,i/p", "no HOST:PORT"},          {"etcd://h:99999/p", "no HOST:PORT"},
+      {"etcd://h:2379", "names no prefix"},        {"etcd://h:2379/", "names no prefix"},
+      {"etcd://h:2379//p", "between two slashes"}, {"etcd://h/a//b", "between two slashes"},
+      {"etcd://h/a/../b", "`..`, `.` or nothing"}, {"etcd://h/..", "`..`, `.` or nothing"},
+      {"etcd://h/p?x=1", "one of # ? *"},          {"etcd://h:x/p", "no HOST:PORT"},
+      {"etcd://h,,i/p", "no HOST:PORT"},           {"etcd://h:99999/p", "no HOST:PORT"},
       {"gs://h/p", "is no place in etcd"}};
   for (const auto& [url, why] : wrong) {
     const auto place = Parse(url);

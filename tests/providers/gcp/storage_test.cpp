@@ -69,7 +69,8 @@ TEST(StoragePlace, IsABucketAndAPrefix) {
   EXPECT_EQ(text("gs://my-bucket/"), "my-bucket||gs://my-bucket");
   EXPECT_EQ(text("gs://a.b_c/x/y/"), "a.b_c|x/y|gs://a.b_c/x/y");
   for (const char* bad : {"", "gs://", "gs:///x", "s3://bucket", "gs://Bucket/x", "gs://-bucket",
-                          "gs://b/x", "gs://bucket/x//y", "gs://bucket//x", "gs://bucket/a\nb",
+                          "gs://b/x", "gs://bucket/x//y", "gs://bucket//x", "gs://bucket/../x",
+                          "gs://bucket/x/.", "gs://bucket/..", "gs://b2", "gs://bucket/a\nb",
                           "gs://bucket/a#1", "gs://bucket/*", "gs://bu%63ket/x"}) {
     EXPECT_EQ(text(bad), "none") << bad;
   }
