@@ -374,8 +374,17 @@ Result<bool> Wiring::MakeStateBucket(const std::string& url, const std::string& 
   auto made = (*client)->MakeBucket(project, bucket->bucket, location, stop);
   if (made) return true;
   if (made.error().code != ErrorCode::kAlreadyExists) return made.error();
-  // Of all the world's; somebody else's cannot be read.
   auto listed = (*client)->List(bucket->bucket, bucket->prefix, "", stop);
+  if (!listed && listed.error().code == ErrorCode::kPermissionDenied) {
+    return MakeError(
+        ErrorCode::kAlreadyExists,
+        fmt::format("there is a bucket gs://{} already, and it is closed to you: all of Google "
+                    "Cloud shares one set of names",
+                    bucket->bucket),
+        fmt::format("If it is not yours, choose another name: `state: gs://{}-{}/…` in the spec, "
+                    "for example. If it is: {}",
+                    project, bucket->bucket, listed.error().hint));
+  }
   if (!listed) return listed.error();
   auto place = PlaceOf(url);
   if (!place) return place.error();

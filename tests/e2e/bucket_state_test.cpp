@@ -328,5 +328,16 @@ TEST_F(BucketStateTest, AnOutageIsToldOfWhileItIsWaitedFor) {
   EXPECT_THAT(run.err, AllOf(HasSubstr("Trying again in "), HasSubstr("(HTTP status 503)"))) << run;
 }
 
+TEST_F(BucketStateTest, ANameThatSomebodyElseHasIsToldOf) {
+  Begin("0.1s");
+  box_.OrderFault(R"({"call": "storage.objects.list", "status": 403, "times": 1000,
+                      "message": "denied"})");
+  const RunResult run = box_.Run({"state", "init"});
+  EXPECT_EQ(run.code, 1) << run;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("all of Google Cloud shares one set of names"),
+                             HasSubstr("choose another name: `state: gs://")))
+      << run;
+}
+
 }  // namespace
 }  // namespace podctl::testing
