@@ -404,7 +404,8 @@ void ShowSaveError(Reporter& reporter, const ExecuteResult& result) {
   // Another run was first, or has taken the lock over: for a pipeline that is a locked state.
   const bool overtaken = error.code == ErrorCode::kFailedPrecondition;
   reporter.ShowError(
-      "the state could not be saved",
+      result.lock_failed ? "the lock of the state could not be kept"
+                         : "the state could not be saved",
       MakeError(overtaken ? ErrorCode::kLocked : error.code, error.message, SaveHint(result)));
 }
 

@@ -29,6 +29,8 @@ struct Item {
   std::unique_ptr<Task> task;
   Stage stage = Stage::kWaiting;
   NextAction next_action;
+  std::string note;        // for OnNote, with the start
+  bool announced = false;  // OnStart
   bool step_running = false;
   bool step_stopped = false;  // it ran when the interrupt came
   std::size_t waits_left = 0;
@@ -141,6 +143,8 @@ class Loop {
   bool HasReady() const { return !ready_.empty(); }
 
   void StartReady() {
+    if (HasReady()) CheckMayAct();
+    if (result_.save_error) return;
     const std::vector<std::size_t> ready = std::exchange(ready_, {});
     for (std::size_t i : ready) {
       Item& item = items_[i];
@@ -149,12 +153,19 @@ class Loop {
       item.next_beat = item.since + kHeartbeat;
       item.progress.workers = item.task->Workers();
       ++active_;
-      if (!IsValue(*item.change)) events_.OnStart(*item.change);
-      const std::string note =
-          item.change->payload.kind()->NoteAtStart(*item.change, journal_.state());
-      if (!note.empty()) events_.OnNote(item.change->address, note);
-      Take(i, item.task->Begin());
+      // What the record says before the task changes it.
+      item.note = item.change->payload.kind()->NoteAtStart(*item.change, journal_.state());
+      NextAction next_action = item.task->Begin();
+      // What acts at once has begun when it is sent, and the state may have to be saved before.
+      if (!next_action.acts) Announce(item);
+      Take(i, std::move(next_action));
     }
+  }
+
+  void Announce(Item& item) {
+    if (std::exchange(item.announced, true)) return;
+    if (!IsValue(*item.change)) events_.OnStart(*item.change);
+    if (!item.note.empty()) events_.OnNote(item.change->address, item.note);
   }
 
   // What a task says it needs next.
@@ -208,6 +219,7 @@ class Loop {
         outgoing_.push_back(i);
         continue;
       }
+      Announce(item);
       item.stage = Stage::kCalling;
       if (step) {
         item.step_running = true;
@@ -332,7 +344,11 @@ class Loop {
 
   // What another run may do by now, this one must not begin any more.
   void CheckMayAct() {
-    if (auto may = doors_.store.MayAct(); !may) result_.save_error = may.error();
+    if (result_.save_error) return;
+    auto may = doors_.store.MayAct();
+    if (may) return;
+    result_.save_error = may.error();
+    result_.lock_failed = true;
   }
 
   // The last save. What it cannot put in its place is beside it: it knows of nodes that the stored
@@ -425,10 +441,16 @@ class Loop {
 
   // Gives a task up for this run; what it has begun stands in the state.
   void Leave(std::size_t i) {
-    if (items_[i].stage == Stage::kSleeping) sleepers_.erase({items_[i].wake, i});
-    items_[i].stage = Stage::kUnfinished;
-    result_.unfinished.push_back(items_[i].change->address);
+    Item& item = items_[i];
+    if (item.stage == Stage::kSleeping) sleepers_.erase({item.wake, i});
     --active_;
+    if (!item.announced) {  // it was about to send its first request
+      item.stage = Stage::kSkipped;
+      Skip(*item.change, {});
+      return;
+    }
+    item.stage = Stage::kUnfinished;
+    result_.unfinished.push_back(item.change->address);
   }
 
   // On purpose: what waits for it is not skipped for a failure.

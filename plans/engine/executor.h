@@ -108,6 +108,7 @@ struct ExecuteResult {
   // The first failure to save. After it nothing was begun, but the run waited for what was under
   // way.
   std::optional<Error> save_error;
+  bool lock_failed = false;  // it is of the state's lock, which could not be kept
   // The last save failed too, so that the stored state lacks what this run did. Then it was written
   // to `saved_aside`, for `podctl state push`; empty when even that failed, as `aside_error` says.
   bool unsaved = false;

@@ -3,6 +3,7 @@
 // of a run is whether the changes that are handed to Append are the true ones.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@ struct ChangeLog {
   std::string snapshot;            // the token of the generation that the lines follow
   std::vector<std::string> lines;  // {"serial": N, "changes": {ADDRESS: record or null}}
   std::size_t appended = 0;        // lines that were ever written
+  std::function<Result<void>()> may_act = {};  // of a store whose lock runs out
 };
 
 class LogStore final : public StateStore {
@@ -81,6 +83,7 @@ class LogStore final : public StateStore {
     return {};
   }
 
+  Result<void> MayAct() override { return log_.may_act ? log_.may_act() : Result<void>(); }
   Result<std::vector<HistoryEntry>> History() override { return snapshots_->History(); }
   Result<State> LoadHistory(std::uint64_t serial) override {
     return snapshots_->LoadHistory(serial);

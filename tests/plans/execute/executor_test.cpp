@@ -510,5 +510,45 @@ TEST(SaveThrottle, ResultsKeepTheStoresPaceAndRequestsDoNotWaitForIt) {
   EXPECT_EQ(slow.ForResults(), began + milliseconds(5500));
 }
 
+// ---- A lock that could not be kept.
+
+TEST_F(ExecutorTest, WhatALostLockKeepsFromBeginningIsNotCalledUnderWay) {
+  testing::ChangeLog log;
+  harness_.log = &log;
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b", "    dependsOn: [pod.a]\n"));
+  bool lost = false;
+  log.may_act = [&]() -> Result<void> {
+    if (lost) return MakeError(ErrorCode::kUnavailable, "it could not be renewed");
+    return {};
+  };
+  harness_.cloud.Before("create", [&](FakeProvider&) { lost = true; });
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_TRUE(result.lock_failed);
+  EXPECT_FALSE(result.unsaved);
+  EXPECT_EQ(result.added, 1U) << "what was begun is followed to its end";
+  EXPECT_THAT(result.unfinished, IsEmpty());
+  EXPECT_EQ(harness_.events.Count("start pod.b"), 0U);
+  EXPECT_EQ(harness_.events.Count("skip pod.b: "), 1U);
+  lost = false;
+  harness_.ApplyAll();
+}
+
+// It is lost while what is about to begin is written down.
+TEST_F(ExecutorTest, WhatWasNotSentWasNotStarted) {
+  testing::ChangeLog log;
+  harness_.log = &log;
+  harness_.Pods(Harness::Pod("a"));
+  int asked = 0;
+  log.may_act = [&]() -> Result<void> {
+    if (++asked == 2) return MakeError(ErrorCode::kUnavailable, "it could not be renewed");
+    return {};
+  };
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_TRUE(result.lock_failed);
+  EXPECT_THAT(harness_.Requests(), IsEmpty());
+  EXPECT_THAT(result.unfinished, IsEmpty());
+  EXPECT_THAT(harness_.events.lines, ElementsAre("skip pod.a: "));
+}
+
 }  // namespace
 }  // namespace podctl
