@@ -162,7 +162,11 @@ bool JournalStore::CompactFor(std::chrono::milliseconds patience) {
 }
 
 void JournalStore::Compact() {
-  if (!known_ || fence_.empty() || known_->entries == 0) return;
+  if (!known_ || known_->entries == 0) return;
+  // Where somebody has removed the snapshot, and every entry is there still, a run that saved
+  // nothing makes it again: once the first entries are deleted, nobody can.
+  const bool is_missing = !known_->snapshot_version && known_->state;
+  if (fence_.empty() && !is_missing) return;
   if (!CompactFor(options_.patience)) return;
   DeleteOld();
   PruneHistory();

@@ -910,6 +910,24 @@ TEST(JournalStore, RefusalsSayWhatToDo) {
   ExpectGolden("state/journal_refusals.txt", all);
 }
 
+TEST(JournalStore, ALostSnapshotIsMadeAgainByARunThatSavesNothing) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  ASSERT_TRUE(run->Mark("2"));
+  run->store.Compact();
+  world.place.Remove(kSnapshotName);
+  auto idle = world.OpenWithSample();
+  ASSERT_TRUE(idle->Save());
+  const std::size_t objects = world.place.All().size();
+  idle->store.EndRun();
+  EXPECT_EQ(world.place.All().size(), objects + 1);
+  ASSERT_TRUE(world.place.Text(kSnapshotName));
+  EXPECT_EQ(MustRead(world), run->state);
+  const int before = idle->blobs.requests();
+  idle->store.EndRun();
+  EXPECT_EQ(idle->blobs.requests(), before) << "it is there now";
+}
+
 TEST(JournalStore, ALongPauseIsToldWithItsCause) {
   JournalWorld world;
   std::vector<std::string> told;
