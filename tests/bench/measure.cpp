@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +22,9 @@ double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
-[[noreturn]] void Exec(const std::vector<std::string>& words, const std::string& folder) {
+// What it says goes to `words_of_failure`, which is shown when it fails.
+[[noreturn]] void Exec(const std::vector<std::string>& words, const std::string& folder,
+                       int words_of_failure) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -28,9 +32,17 @@ double Seconds(const timeval& time) {
   if (null < 0 || chdir(folder.c_str()) != 0) _exit(126);
   dup2(null, STDIN_FILENO);
   dup2(null, STDOUT_FILENO);
-  dup2(null, STDERR_FILENO);
+  dup2(words_of_failure, STDERR_FILENO);
   execvp(arguments[0], arguments.data());
   _exit(127);
+}
+
+std::string EndOf(int file) {
+  std::array<char, 4096> end{};
+  const off_t size = lseek(file, 0, SEEK_END);
+  const off_t from = std::max<off_t>(0, size - static_cast<off_t>(end.size()));
+  const ssize_t got = pread(file, end.data(), end.size(), from);
+  return {end.data(), static_cast<std::size_t>(std::max<ssize_t>(0, got))};
 }
 
 std::vector<double> Sorted(const Series& series, double Sample::*field) {
@@ -54,16 +66,18 @@ double Series::Most(double Sample::*field) const {
 }
 
 Sample Run(const std::vector<std::string>& words, const std::string& folder) {
+  const int said = memfd_create("stderr", MFD_CLOEXEC);
   const auto start = std::chrono::steady_clock::now();
   const pid_t child = fork();
-  if (child == 0) Exec(words, folder);
+  if (child == 0) Exec(words, folder, said);
   int status = 0;
   rusage usage{};
   if (child < 0 || wait4(child, &status, 0, &usage) != child || !WIFEXITED(status) ||
       WEXITSTATUS(status) != 0) {
-    fmt::print(stderr, "bench: `{}` failed\n", fmt::join(words, " "));
+    fmt::print(stderr, "bench: `{}` failed:\n{}\n", fmt::join(words, " "), EndOf(said));
     std::exit(1);
   }
+  close(said);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   constexpr double kBlocksAMebibyte = 2048;  // getrusage(2) counts blocks of 512 bytes
   return {wall.count(), Seconds(usage.ru_utime) + Seconds(usage.ru_stime),

@@ -23,8 +23,8 @@ struct Series {
   double Most(double Sample::*field) const;
 };
 
-// Runs `words` in `folder` with its output thrown away. A non-zero exit ends the program with a
-// message: a figure of a command that failed is worth nothing.
+// Runs `words` in `folder` with its output thrown away. A non-zero exit ends the program with what
+// it said on stderr: a figure of a command that failed is worth nothing.
 Sample Run(const std::vector<std::string>& words, const std::string& folder);
 
 // Whether a program of this name is in PATH.

@@ -2,122 +2,180 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <vector>
 
-#include "providers/base/json.h"
-#include "providers/base/value.h"
-#include "providers/http/curl_transport.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/plans.h"
+#include "tests/bench/state_places.h"
 #include "tests/bench/workbench.h"
 
 namespace podctl::bench {
 namespace {
 
-constexpr int kLatencyMs = 30;  // added to each request to the storage
 constexpr const char* kStatesDelay = "1s";
+constexpr int kPlans = 5;
+constexpr int kApplies = 3;  // from nothing each, of up to kOftenUpTo objects
+constexpr int kOftenUpTo = 1000;
 
-// What is asked of the emulator besides what is measured.
-class Storage {
- public:
-  explicit Storage(std::string url) : url_(std::move(url)), http_("podctl-bench") {}
-
-  Value Call(const std::string& method, const std::string& path, const std::string& body = "") {
-    http::Request request;
-    request.method = method;
-    request.url = url_ + path;
-    request.headers = {{"Content-Type", "application/json"}};
-    request.body = body;
-    auto answer = http_.Send(request, {});
-    if (!answer) Fail(path + ": " + answer.error().message);
-    if (answer->status >= 300) Fail(fmt::format("{}: HTTP status {}", path, answer->status));
-    return answer->body.empty() ? Value() : ParseJson(answer->body).value_or(Value());
-  }
-  void MakeBucket(const std::string& name) {
-    Call("POST", "/storage/v1/b?project=p",
-         fmt::format(R"({{"name": "{}", "versioning": {{"enabled": true}}}})", name));
-  }
-  void AddLatency() {
-    Call("POST", "/emulator/faults",
-         fmt::format(R"({{"path": "/storage/v1/", "delayMs": {}, "every": 1}})", kLatencyMs));
-  }
-  void CountAnew() { Call("DELETE", "/emulator/requests"); }
-  // To the storage, since it was counted anew.
-  std::int64_t Requests() {
-    std::int64_t count = 0;
-    const Value counted = Call("GET", "/emulator/requests");
-    for (const auto& [call, times] : counted["byMethod"].AsMap()) {
-      if (call.starts_with("storage.")) count += times.AsInt();
-    }
-    return count;
-  }
-  // Written into the bucket so far: nothing is removed from it, since it keeps all versions.
-  std::int64_t BytesWritten(const std::string& bucket) {
-    std::int64_t bytes = 0;
-    std::string page;
-    do {
-      const Value listed =
-          Call("GET", fmt::format("/storage/v1/b/{}/o?versions=true&pageToken={}", bucket, page));
-      for (const Value& item : listed["items"].AsList()) bytes += item["size"].AsInt();
-      page = listed["nextPageToken"].AsString();
-    } while (!page.empty());
-    return bytes;
-  }
-
- private:
-  const std::string url_;
-  http::CurlTransport http_;
-};
-
-struct Place {
+struct Contender {
   std::string name;
-  std::string bucket;  // "" : a local file
+  Engine engine;
   bool terraform = false;
 };
 
-// One row: an apply from nothing, and no-op plans after it.
-void Measure(const std::string& podctl, const Place& place, int count, double* local_apply) {
-  const Workbench bench(podctl, {"--workers", "none", "--operation-delay", kStatesDelay});
-  Storage storage(std::getenv("PODCTL_ENDPOINT"));
-  setenv("STORAGE_EMULATOR_HOST", std::getenv("PODCTL_ENDPOINT"), 1);
-  const std::string folder = bench.folder().string();
-  if (!place.bucket.empty()) {
-    storage.MakeBucket(place.bucket);
-    storage.AddLatency();
+const Contender kLocalFile = {"podctl, local file", Engine::kLocal};
+const Contender kBucket = {"podctl, gs://", Engine::kGcs};
+const Contender kEtcdKeys = {"podctl, etcd://", Engine::kEtcd};
+const Contender kDocument = {"podctl, http://", Engine::kHttp};
+const Contender kTerraformBucket = {"terraform, backend gcs", Engine::kGcs, true};
+const Contender kTerraformDocument = {"terraform, backend http", Engine::kHttp, true};
+
+// What one contender took for one number of objects.
+struct Figures {
+  Series applies{"apply", {}};
+  Series plans{"plan", {}};
+  Relay::Count apply;  // of one
+  Relay::Count plan;   // of all plans of one apply
+
+  double Apply() const { return applies.Median(&Sample::wall_seconds); }
+  double Plan() const { return plans.Median(&Sample::wall_seconds); }
+  double Kib() const { return static_cast<double>(apply.bytes) / 1024; }
+};
+using Table = std::map<std::pair<std::string, int>, Figures>;
+
+class StateContest {
+ public:
+  StateContest(std::string podctl, const StateServers& servers, bool has_terraform, bool all)
+      : podctl_(std::move(podctl)), servers_(servers), has_terraform_(has_terraform), all_(all) {}
+
+  void Play(int count) {
+    for (int run = 0; run < (count <= kOftenUpTo ? kApplies : 1); ++run) {
+      for (const Contender& contender : Contenders(count)) {
+        if (run == 0 || !contender.terraform) Measure(contender, count);
+      }
+    }
+    Print(count);
   }
-  const std::string program = place.terraform ? "terraform" : podctl;
-  if (place.terraform) {
-    WriteFile(bench.folder() / "main.tf",
-              ManyBlocks(count) +
-                  fmt::format("terraform {{\n  backend \"gcs\" {{\n    bucket = \"{}\"\n"
-                              "    access_token = \"none\"\n    storage_custom_endpoint = "
-                              "\"{}/storage/v1/\"\n  }}\n}}\n",
-                              place.bucket, std::getenv("PODCTL_ENDPOINT")));
+  void PrintScore() const;
+
+ private:
+  std::vector<Contender> Contenders(int count) const;
+  void Measure(const Contender& contender, int count);
+  void Print(int count) const;
+  const Figures* Find(const Contender& contender, int count) const {
+    const auto found = table_.find({contender.name, count});
+    return found == table_.end() ? nullptr : &found->second;
+  }
+
+  const std::string podctl_;
+  const StateServers& servers_;
+  const bool has_terraform_;
+  const bool all_;
+  int measured_ = 0;
+  Table table_;
+};
+
+std::vector<Contender> StateContest::Contenders(int count) const {
+  std::vector<Contender> contenders = {kLocalFile, kBucket};
+  if (servers_.etcd) contenders.push_back(kEtcdKeys);
+  contenders.push_back(kDocument);
+  if (has_terraform_ && (count <= kOftenUpTo || all_)) {
+    contenders.push_back(kTerraformBucket);
+    contenders.push_back(kTerraformDocument);
+  }
+  return contenders;
+}
+
+// An apply from nothing, and no-op plans after it.
+void StateContest::Measure(const Contender& contender, int count) {
+  const Workbench bench(podctl_, {"--workers", "none", "--operation-delay", kStatesDelay});
+  StatePlace place(contender.engine, fmt::format("state-{}", ++measured_), servers_);
+  const std::string folder = bench.folder().string();
+  const bool terraform = contender.terraform;
+  if (terraform) {
+    WriteFile(bench.folder() / "main.tf", ManyBlocks(count) + place.terraform());
     Run({"terraform", "init"}, folder);
   } else {
-    WriteFile(bench.folder() / "podctl.yaml",
-              (place.bucket.empty() ? "" : fmt::format("state: gs://{}/x\n", place.bucket)) +
-                  ManyPods(count));
+    WriteFile(bench.folder() / "podctl.yaml", place.spec() + ManyPods(count));
   }
-  storage.CountAnew();
-  const Sample apply =
-      Run({program, "apply", place.terraform ? "-auto-approve" : "--auto-approve"}, folder);
-  const std::int64_t requests = storage.Requests();
-  const double kib = place.bucket.empty()
-                         ? apply.written_mib * 1024
-                         : static_cast<double>(storage.BytesWritten(place.bucket)) / 1024;
-  storage.CountAnew();
-  constexpr int kPlans = 5;
-  Series plans{"plan", {}};
+  const std::string program = terraform ? "terraform" : podctl_;
+  Figures& figures = table_[{contender.name, count}];
+  place.Take();
+  figures.applies.samples.push_back(
+      Run({program, "apply", terraform ? "-auto-approve" : "--auto-approve"}, folder));
+  figures.apply = place.Take().value_or(Relay::Count{});
+  // Where no request is made, to the disk.
+  if (contender.engine == Engine::kLocal) {
+    figures.apply.bytes =
+        static_cast<std::int64_t>(figures.applies.Median(&Sample::written_mib) * 1024 * 1024);
+  }
+  // A plan that is not empty exits with 2, and ends the bench.
   for (int i = 0; i < kPlans; ++i) {
-    plans.samples.push_back(Run(
-        {program, "plan", place.terraform ? "-detailed-exitcode" : "--detailed-exitcode"}, folder));
+    figures.plans.samples.push_back(
+        Run({program, "plan", terraform ? "-detailed-exitcode" : "--detailed-exitcode"}, folder));
   }
-  if (*local_apply == 0) *local_apply = apply.wall_seconds;
-  fmt::print("  {:<34} {:>6}  {:>8.2f} {:>6.2f}  {:>8} {:>9.0f}  {:>8.2f} {:>8.1f}\n", place.name,
-             count, apply.wall_seconds, apply.wall_seconds / *local_apply, requests, kib,
-             plans.Median(&Sample::wall_seconds), static_cast<double>(storage.Requests()) / kPlans);
+  figures.plan = place.Take().value_or(Relay::Count{});
+}
+
+void StateContest::Print(int count) const {
+  const Figures* const local = Find(kLocalFile, count);
+  for (const Contender& contender : Contenders(count)) {
+    const Figures* const figures = Find(contender, count);
+    fmt::print(
+        "  {:<24} {:>6}  {:>8.2f} {:>7.2f} {:>7.2f} {:>8} {:>8} {:>9.0f} {:>7.2f}  "
+        "{:>8.3f} {:>7.2f} {:>8.1f}\n",
+        contender.name, count, figures->Apply(), figures->Apply() / local->Apply(),
+        figures->applies.Median(&Sample::cpu_seconds), figures->apply.requests,
+        figures->apply.connections, figures->Kib(), figures->Kib() / count, figures->Plan(),
+        figures->Plan() / local->Plan(), static_cast<double>(figures->plan.requests) / kPlans);
+  }
+  std::fflush(stdout);
+}
+
+void Score(const std::string& what, const std::string& wanted, double measured, bool good) {
+  fmt::print("  {:<62} {:>14} {:>12.2f}   {}\n", what, wanted, measured,
+             wanted.empty() ? "" : (good ? "yes" : "NO"));
+}
+
+void StateContest::PrintScore() const {
+  fmt::print("\n{:<64} {:>14} {:>12}   reached\n", "podctl's figures", "wanted", "measured");
+  const double round_trip = std::chrono::duration<double>(kStateLatency).count();
+  const auto peer_of = [](const Contender& contender) -> const Contender& {
+    return contender.engine == Engine::kHttp ? kTerraformDocument : kTerraformBucket;
+  };
+  for (const Contender& contender : {kBucket, kEtcdKeys, kDocument}) {
+    // Nothing is promised of a document, which is sent whole each time.
+    const bool promised = contender.engine != Engine::kHttp;
+    const auto wanted = [&](const char* text) { return promised ? text : ""; };
+    double per_object = 0;  // bytes, of the size before
+    for (const int count : {100, 1000, 5000}) {
+      const Figures* const ours = Find(contender, count);
+      const Figures* const local = Find(kLocalFile, count);
+      if (ours == nullptr || local == nullptr) continue;
+      const auto line = [&](const char* what) {
+        return fmt::format("{}: {} ({} objects)", contender.name, what, count);
+      };
+      const double trips = (ours->Plan() - local->Plan()) / round_trip;
+      Score(line("no-op plan beyond local, round trips"), wanted("<= 3"), trips, trips <= 3);
+      const double apply = ours->Apply() / local->Apply();
+      Score(line("apply, x local"), wanted(count == 1000 ? "<= 1.30" : ""), apply, apply <= 1.3);
+      const double each = ours->Kib() / count;
+      if (per_object > 0) {
+        const double growth = each / per_object;
+        Score(line("bytes an object, x the size before"), wanted("<= 1.10"), growth, growth <= 1.1);
+      }
+      per_object = each;
+      const Figures* const peer = Find(peer_of(contender), count);
+      if (peer == nullptr) continue;
+      const double fewer = peer->Kib() / ours->Kib();
+      Score(line("bytes of terraform's, x ours"), wanted(count == 1000 ? ">= 10" : ""), fewer,
+            fewer >= 10);
+    }
+  }
 }
 
 }  // namespace
@@ -127,24 +185,24 @@ void CompareStates(const std::string& podctl, bool all) {
   const bool has_terraform = HasProgram("terraform");
   fmt::print(
       "\nThe state in each of its places. podctl: nodes on its emulator, of which every operation\n"
-      "takes {}; terraform: `terraform_data` blocks, which wait for nothing. Cloud Storage is the\n"
-      "emulator's, with {} ms added to each request. \"written\": to the place, versions and "
-      "locks\n"
-      "included; to the disk, of the local file. Plans: no changes, median of 5.\n\n"
-      "  {:<34} {:>6}  {:>8} {:>6}  {:>8} {:>9}  {:>8} {:>8}\n",
-      kStatesDelay, kLatencyMs, "", "objects", "apply s", "x local", "requests", "written K",
-      "plan s", "requests");
+      "takes {}; terraform: `terraform_data` blocks, which wait for nothing. gs:// is the\n"
+      "emulator's Cloud Storage, etcd:// a real etcd, http:// a Gitea; {} ms are added to each\n"
+      "request to any of them. \"sent\": bodies of requests, of the local file what goes to the\n"
+      "disk. Medians of {} applies of up to {} objects, and of {} plans without changes after "
+      "each.\n\n",
+      kStatesDelay, kStateLatency.count(), kApplies, kOftenUpTo, kPlans);
   if (!has_terraform) fmt::print("  terraform is not on this machine: podctl alone.\n");
-  std::vector<int> sizes = {100, 1000};
-  if (all) sizes.push_back(5000);
-  for (const int count : sizes) {
-    double local_apply = 0;
-    Measure(podctl, {"podctl, local file", ""}, count, &local_apply);
-    Measure(podctl, {"podctl, gs://", "ours"}, count, &local_apply);
-    if (has_terraform) {
-      Measure(podctl, {"terraform, backend gcs", "theirs", true}, count, &local_apply);
-    }
+  if (has_terraform && !all) {
+    fmt::print("  terraform's 5,000 objects take many minutes: with --all.\n");
   }
+  const StateServers servers = StartStateServers();
+  fmt::print("\n  {:<24} {:>6}  {:>8} {:>7} {:>7} {:>8} {:>8} {:>9} {:>7}  {:>8} {:>7} {:>8}\n", "",
+             "objects", "apply s", "x local", "CPU s", "requests", "connects", "sent KiB", "each",
+             "plan s", "x local", "requests");
+  std::fflush(stdout);
+  StateContest contest(podctl, servers, has_terraform, all);
+  for (const int count : {100, 1000, 5000}) contest.Play(count);
+  contest.PrintScore();
 }
 
 }  // namespace podctl::bench

@@ -6,7 +6,7 @@
 
 namespace podctl::bench {
 
-// `all`: 5,000 objects too, and terraform's apply of them, which takes many minutes.
+// `all`: terraform's 5,000 objects too, which take many minutes.
 void CompareStates(const std::string& podctl, bool all);
 
 }  // namespace podctl::bench

@@ -1,13 +1,10 @@
 #include "tests/support/etcd_server.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,24 +16,13 @@
 #include <thread>
 
 #include "providers/http/curl_transport.h"
+#include "tests/support/free_port.h"
 
 namespace podctl::testing {
 namespace {
 
 constexpr std::chrono::seconds kComesUpWithin{60};
 constexpr int kTries = 5;  // another process may take the port between our look and etcd's
-
-int FreePort() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0 &&
-                     ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0;
-  ::close(fd);
-  return bound ? ntohs(address.sin_port) : 0;
-}
 
 bool IsInPath(const std::string& program) {
   std::istringstream path(std::getenv("PATH") == nullptr ? "" : std::getenv("PATH"));
