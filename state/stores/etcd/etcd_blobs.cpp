@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "providers/base/digest.h"
+#include "providers/base/gzip.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/http/url.h"
@@ -16,6 +17,9 @@ namespace {
 
 // With what the key of a large blob begins. A small one that begins so is stored as a large one.
 constexpr std::string_view kMark = R"({"podctl_chunks":)";
+// With what gzip begins. What begins so by itself is packed once more.
+constexpr std::string_view kGzip = "\x1f\x8b";
+constexpr std::size_t kWorthGzip = 2048;  // bytes
 constexpr std::string_view kChunkFolder = ".chunks/";
 // Behind all others, so that every list of the whole place ends with it.
 constexpr const char* kClockName = "~clock";
@@ -29,6 +33,13 @@ constexpr int kMostRounds = 8;
 
 bool IsBlobName(std::string_view name) {
   return !name.empty() && !name.starts_with(kChunkFolder) && name != kClockName;
+}
+
+// As it is stored: what is small stays as people can read it.
+std::string Packed(const std::string& bytes) {
+  if (bytes.size() < kWorthGzip && !bytes.starts_with(kGzip)) return bytes;
+  std::string packed = Gzip(bytes);
+  return packed.size() < bytes.size() || bytes.starts_with(kGzip) ? packed : bytes;
 }
 
 // nullopt: the token is none that this place gave.
@@ -94,13 +105,15 @@ std::string EtcdBlobs::ChunkFolder(const std::string& name) const {
   return Full(fmt::format("{}{}/", kChunkFolder, http::PercentEncode(name)));
 }
 
+Error EtcdBlobs::Damaged(const std::string& name, std::string_view why) const {
+  return MakeError(ErrorCode::kDataLoss,
+                   fmt::format("{} in {} is damaged: {}", VisibleControls(name), Where(), why));
+}
+
 // kOutOfRange: compacted meanwhile.
 Result<std::string> EtcdBlobs::ReadChunks(const std::string& name, const etcd::KeyValue& head,
                                           std::int64_t revision, const std::stop_token& stop) {
-  const auto damaged = [&](std::string_view why) {
-    return MakeError(ErrorCode::kDataLoss,
-                     fmt::format("{} in {} is damaged: {}", VisibleControls(name), Where(), why));
-  };
+  const auto damaged = [&](std::string_view why) { return Damaged(name, why); };
   const std::optional<Chunks> chunks = Chunks::Parse(head.value);
   if (!chunks) return damaged("it does not say what its pieces are");
   const std::string folder = ChunkFolder(name);
@@ -129,18 +142,20 @@ Result<std::optional<Blob>> EtcdBlobs::Get(const std::string& name, std::stop_to
     auto found = client_.Read({Full(name), ""}, {}, stop);
     if (!found) return found.error();
     if (found->keys.empty()) return std::optional<Blob>();
-    etcd::KeyValue& head = found->keys.front();
-    Blob blob{"", {std::to_string(head.revision)}};
-    if (!head.value.starts_with(kMark)) {
-      blob.bytes = std::move(head.value);
-      return std::make_optional(std::move(blob));
+    const etcd::KeyValue& head = found->keys.front();
+    std::string stored = head.value;
+    if (stored.starts_with(kMark)) {
+      auto pieces = ReadChunks(name, head, found->revision, stop);
+      if (!pieces && pieces.error().code == ErrorCode::kOutOfRange) continue;
+      if (!pieces) return pieces.error();
+      stored = *std::move(pieces);
     }
-    auto bytes = ReadChunks(name, head, found->revision, stop);
-    if (bytes) {
-      blob.bytes = *std::move(bytes);
-      return std::make_optional(std::move(blob));
+    if (stored.starts_with(kGzip)) {
+      auto text = Gunzip(stored, kLargestBlob);
+      if (!text) return Damaged(name, text.error().message);
+      stored = *std::move(text);
     }
-    if (bytes.error().code != ErrorCode::kOutOfRange) return bytes.error();
+    return std::make_optional(Blob{std::move(stored), {std::to_string(head.revision)}});
   }
   return NeverWhole();
 }
@@ -236,12 +251,13 @@ Result<EtcdBlobs::Chunks> EtcdBlobs::WriteChunks(const std::string& name, const 
   return chunks;
 }
 
-Result<BlobVersion> EtcdBlobs::Write(const std::string& name, const std::string& bytes,
+Result<BlobVersion> EtcdBlobs::Write(const std::string& name, const std::string& text,
                                      std::int64_t revision, const std::stop_token& stop) {
   if (!IsBlobName(name)) return BadRequest(name, "that is no name for it");
-  if (bytes.size() > kLargestBlob) {
-    return BadRequest(name, fmt::format("it has {} bytes", bytes.size()));
+  if (text.size() > kLargestBlob) {
+    return BadRequest(name, fmt::format("it has {} bytes", text.size()));
   }
+  const std::string bytes = Packed(text);
   const std::string folder = ChunkFolder(name);
   const etcd::KeyRange all = etcd::BelowPrefix(folder);
   etcd::Transaction last;

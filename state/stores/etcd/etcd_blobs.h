@@ -4,6 +4,8 @@
 //   PREFIX/.chunks/NAME/ID/00000    a piece of it, where it is larger than etcd takes at once
 //   PREFIX/~clock                   a key whose lease tells the time
 //
+// From two KiB on a blob is kept as gzip; what is smaller stays as people can read it.
+//
 // Of a large blob the key PREFIX/NAME holds only what its pieces are (`{"podctl_chunks":…`). They
 // are written first, under an ID of their own, and count from the moment in which one transaction
 // writes that key; the same transaction removes the pieces of all other versions of this name. A
@@ -23,6 +25,7 @@
 #include <atomic>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "providers/etcd/client.h"
@@ -32,7 +35,7 @@
 namespace podctl {
 
 // Thread safe. The client must outlive it. Errors are the client's; kDataLoss also: pieces are
-// missing, or are not those that were written.
+// missing, or are not those that were written, or the gzip is damaged.
 class EtcdBlobs final : public BlobStore {
  public:
   static constexpr std::size_t kChunk = 1'000'000;                    // bytes in one key
@@ -57,8 +60,9 @@ class EtcdBlobs final : public BlobStore {
   struct Listing;
   std::string Full(const std::string& name) const;
   std::string ChunkFolder(const std::string& name) const;
-  Result<BlobVersion> Write(const std::string& name, const std::string& bytes,
-                            std::int64_t revision, const std::stop_token& stop);
+  Error Damaged(const std::string& name, std::string_view why) const;
+  Result<BlobVersion> Write(const std::string& name, const std::string& text, std::int64_t revision,
+                            const std::stop_token& stop);
   Result<Chunks> WriteChunks(const std::string& name, const std::string& bytes,
                              std::int64_t revision, const std::stop_token& stop);
   Result<std::string> ReadChunks(const std::string& name, const etcd::KeyValue& head,

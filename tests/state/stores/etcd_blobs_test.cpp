@@ -8,9 +8,11 @@
 
 #include <atomic>
 #include <functional>
+#include <random>
 #include <thread>
 
 #include "providers/base/encoding.h"
+#include "providers/base/gzip.h"
 #include "providers/base/json.h"
 #include "providers/http/curl_transport.h"
 #include "tests/conformance/blob_store_suite.h"
@@ -88,6 +90,14 @@ class Door final : public BlobStore {
   EtcdBlobs blobs_;
 };
 
+// Bytes that no packing makes fewer, another text for each sign.
+std::string Noise(std::size_t bytes, char sign) {
+  std::minstd_rand chance(static_cast<unsigned char>(sign));
+  std::string text(bytes, ' ');
+  for (char& c : text) c = static_cast<char>(chance() >> 8U);
+  return text;
+}
+
 // One server for all tests that do it no harm, each with a prefix of its own.
 EtcdServer* SharedServer() {
   static const std::unique_ptr<EtcdServer> server = EtcdServer::Start();
@@ -141,6 +151,14 @@ class EtcdBlobsTest : public ::testing::Test {
     }
     return keys;
   }
+  // As etcd has it.
+  std::string ValueOf(const std::string& key) {
+    const Value answer =
+        ParseJson(server_->Ask("kv/range",
+                               ToJson(Value::Map{{"key", Base64Encode(prefix_ + "/" + key)}})))
+            .value_or(Value());
+    return *Base64Decode(answer["kvs"].AsList().at(0)["value"].AsString());
+  }
   std::size_t Pieces() {
     const auto keys = Keys();
     return static_cast<std::size_t>(std::count_if(
@@ -178,23 +196,51 @@ TEST_F(EtcdBlobsTest, WhatIsSmallIsOneKeyAndReadable) {
   const std::string text = R"({"format":"podctl-entry"})";
   Make("journal/1.json", text);
   EXPECT_THAT(Keys(), ElementsAre("journal/1.json"));
-  const Value answer =
-      ParseJson(server_->Ask("kv/range", ToJson(Value::Map{
-                                             {"key", Base64Encode(prefix_ + "/journal/1.json")}})))
-          .value_or(Value());
-  EXPECT_EQ(answer["kvs"].AsList().at(0)["value"].AsString(), Base64Encode(text));
+  EXPECT_EQ(ValueOf("journal/1.json"), text);
+}
+
+TEST_F(EtcdBlobsTest, WhatIsLargeIsPacked) {
+  Make("state.json", std::string(kLarge, 'a'));
+  EXPECT_EQ(Pieces(), 0U);
+  EXPECT_LT(ValueOf("state.json").size(), kLarge / 100);
+  const auto blob = door_->Get("state.json", {});
+  ASSERT_TRUE(blob && *blob);
+  EXPECT_TRUE((*blob)->bytes == std::string(kLarge, 'a'));
+  // What cannot be made smaller is not.
+  const std::string noise = Noise(5000, 'a');
+  Make("noise", noise);
+  EXPECT_TRUE(ValueOf("noise") == noise);
+  // What looks as if it were packed comes back as it is, too.
+  for (const std::string& text : {std::string("\x1f\x8b"), Gzip("text"), Gzip(Noise(5000, 'b'))}) {
+    const std::string name = fmt::format("gzip-{}", text.size());
+    Make(name, text);
+    const auto read = door_->Get(name, {});
+    ASSERT_TRUE(read && *read) << read.error().message;
+    EXPECT_TRUE((*read)->bytes == text);
+  }
+}
+
+TEST_F(EtcdBlobsTest, WhatCannotBeUnpackedIsALoss) {
+  for (const std::string& bytes : {std::string("\x1f\x8b"), Gzip("text").substr(0, 15),
+                                   Gzip(std::string(EtcdBlobs::kLargestBlob + 1, 'a'))}) {
+    server_->Ask("kv/put", ToJson(Value::Map{{"key", Base64Encode(prefix_ + "/a")},
+                                             {"value", Base64Encode(bytes)}}));
+    const auto blob = door_->Get("a", {});
+    EXPECT_EQ(Code(blob), ErrorCode::kDataLoss);
+    EXPECT_THAT(blob.error().message, HasSubstr("a in etcd://"));
+  }
 }
 
 TEST_F(EtcdBlobsTest, PiecesGoWithTheirVersion) {
-  const BlobVersion one = Make("state.json", std::string(kLarge, 'a'));
+  const BlobVersion one = Make("state.json", Noise(kLarge, 'a'));
   EXPECT_EQ(Pieces(), 4U);
-  const auto two = door_->ReplaceIf("state.json", std::string(kLarge, 'b'), one, {});
+  const auto two = door_->ReplaceIf("state.json", Noise(kLarge, 'b'), one, {});
   ASSERT_TRUE(two);
   EXPECT_EQ(Pieces(), 4U);
   const auto three = door_->ReplaceIf("state.json", "small", *two, {});
   ASSERT_TRUE(three);
   EXPECT_EQ(Pieces(), 0U);
-  const auto four = door_->ReplaceIf("state.json", std::string(kLarge, 'c'), *three, {});
+  const auto four = door_->ReplaceIf("state.json", Noise(kLarge, 'c'), *three, {});
   ASSERT_TRUE(four);
   ASSERT_TRUE(door_->DeleteIf("state.json", *four, {}));
   EXPECT_THAT(Keys(), ElementsAre());
@@ -248,15 +294,15 @@ TEST_F(EtcdBlobsTest, OfTwoLargeOnesOneIsThereWhole) {
     door_ = Open();
     door_->transport.before = [&](int number, const http::Request&) {
       if (number == at) {
-        EXPECT_TRUE(other->CreateIfAbsent(name, std::string(kLarge, 'b'), {}));
+        EXPECT_TRUE(other->CreateIfAbsent(name, Noise(kLarge, 'b'), {}));
       }
       return Between::Fate::kPass;
     };
-    EXPECT_EQ(Code(door_->CreateIfAbsent(name, std::string(kLarge, 'a'), {})),
+    EXPECT_EQ(Code(door_->CreateIfAbsent(name, Noise(kLarge, 'a'), {})),
               ErrorCode::kFailedPrecondition);
     const auto blob = other->Get(name, {});
     ASSERT_TRUE(blob && *blob);
-    EXPECT_TRUE((*blob)->bytes == std::string(kLarge, 'b'));
+    EXPECT_TRUE((*blob)->bytes == Noise(kLarge, 'b'));
     EXPECT_EQ(Pieces(), static_cast<std::size_t>(4 * at));
   }
 }
@@ -272,7 +318,7 @@ TEST_F(EtcdBlobsTest, WhosePiecesAreGoneDoesNotWriteAHead) {
     }
     return Between::Fate::kPass;
   };
-  EXPECT_EQ(Code(door_->CreateIfAbsent("state.json", std::string(kLarge, 'a'), {})),
+  EXPECT_EQ(Code(door_->CreateIfAbsent("state.json", Noise(kLarge, 'a'), {})),
             ErrorCode::kFailedPrecondition);
   EXPECT_THAT(Keys(), ElementsAre());
 }
@@ -292,11 +338,11 @@ TEST_F(EtcdBlobsTest, ALostAnswerIsNoRefusal) {
     EXPECT_EQ((*Open()->Get(name, {})).has_value(), fate == kLoseAnswer);
     // Of a large one: of a piece, by which nothing is written, and of the head.
     lose_at(2);
-    EXPECT_EQ(Code(door_->CreateIfAbsent(name + "-large", std::string(kLarge, 'a'), {})),
+    EXPECT_EQ(Code(door_->CreateIfAbsent(name + "-large", Noise(kLarge, 'a'), {})),
               ErrorCode::kUnavailable);
     EXPECT_FALSE((*Open()->Get(name + "-large", {})).has_value());
     lose_at(5);
-    EXPECT_EQ(Code(door_->CreateIfAbsent(name + "-large", std::string(kLarge, 'a'), {})),
+    EXPECT_EQ(Code(door_->CreateIfAbsent(name + "-large", Noise(kLarge, 'a'), {})),
               ErrorCode::kReplyLost);
     EXPECT_EQ((*Open()->Get(name + "-large", {})).has_value(), fate == kLoseAnswer);
   }
@@ -306,28 +352,28 @@ TEST_F(EtcdBlobsTest, WhatAWriterThatDiedLeftIsRemovedByTheNext) {
   door_->transport.before = [](int number, const http::Request&) {
     return number > 3 ? Between::Fate::kLoseRequest : Between::Fate::kPass;
   };
-  EXPECT_FALSE(door_->CreateIfAbsent("state.json", std::string(kLarge, 'a'), {}));
+  EXPECT_FALSE(door_->CreateIfAbsent("state.json", Noise(kLarge, 'a'), {}));
   EXPECT_EQ(Pieces(), 3U);
   door_ = Open();
   EXPECT_TRUE(door_->ListFrom("", "", {})->empty());
-  Make("state.json", std::string(kLarge, 'b'));
+  Make("state.json", Noise(kLarge, 'b'));
   EXPECT_EQ(Pieces(), 4U);
 }
 
 TEST_F(EtcdBlobsTest, ACompactionMeanwhileStartsTheReadingAgain) {
-  const BlobVersion one = Make("state.json", std::string(kLarge, 'a'));
+  const BlobVersion one = Make("state.json", Noise(kLarge, 'a'));
   auto other = Open();
   door_ = Open();
   door_->transport.before = [&](int number, const http::Request&) {
     if (number == 2) {
-      EXPECT_TRUE(other->ReplaceIf("state.json", std::string(kLarge, 'b'), one, {}));
+      EXPECT_TRUE(other->ReplaceIf("state.json", Noise(kLarge, 'b'), one, {}));
       CompactNow();
     }
     return Between::Fate::kPass;
   };
   const auto blob = door_->Get("state.json", {});
   ASSERT_TRUE(blob) << blob.error().message;
-  EXPECT_TRUE((*blob)->bytes == std::string(kLarge, 'b'));
+  EXPECT_TRUE((*blob)->bytes == Noise(kLarge, 'b'));
 
   for (int i = 0; i < 1001; ++i) Make("j/" + std::to_string(10000 + i), "x");
   door_ = Open();
@@ -342,7 +388,7 @@ TEST_F(EtcdBlobsTest, ACompactionMeanwhileStartsTheReadingAgain) {
 }
 
 TEST_F(EtcdBlobsTest, MissingPiecesAreALoss) {
-  Make("state.json", std::string(kLarge, 'a'));
+  Make("state.json", Noise(kLarge, 'a'));
   for (const std::string& key : Keys()) {
     if (key.ends_with("/00002")) DeleteKey(key);
   }
@@ -400,7 +446,7 @@ TEST(EtcdServerTest, AFullDatabaseIsAnOutageThatMayPass) {
   std::string last;
   for (int i = 0; i < 40 && !full; ++i) {
     last = fmt::format("journal/{:03}", i);
-    const auto made = door.CreateIfAbsent(last, std::string(500'000, 'x'), {});
+    const auto made = door.CreateIfAbsent(last, Noise(500'000, 'x'), {});
     if (!made) full = made.error();
   }
   ASSERT_TRUE(full);
@@ -443,7 +489,7 @@ class EtcdUserTest : public ::testing::Test {
 
 TEST_F(EtcdUserTest, WhoMayWriteBelowThePrefixCanKeepAState) {
   auto writer = As("writer", "pw");
-  const auto one = writer->CreateIfAbsent("state.json", std::string(3'000'000, 'x'), {});
+  const auto one = writer->CreateIfAbsent("state.json", Noise(3'000'000, 'x'), {});
   ASSERT_TRUE(one) << one.error().message;
   EXPECT_TRUE(writer->ListFrom("", "", {}));
   EXPECT_TRUE(writer->CreateIfAbsent("other", "1", {}));
