@@ -109,6 +109,12 @@ class StateStore {
   // nothing is saved or pushed.
   virtual Result<Snapshot> Load() = 0;
 
+  // Load, and who is at work on what it returns (Holder). Of who begins later nothing is in it.
+  virtual Result<Snapshot> LoadWithHolder(std::optional<LockInfo>* holder) {
+    *holder = Holder();
+    return Load();
+  }
+
   // Makes `state` the stored generation, durably, all or nothing, provided that `*at` is what is
   // stored: else kFailedPrecondition, whoever holds the lock; the comparison and the exchange are
   // one step for every other process. Sets lineage (if empty), digest_key (if empty) and serial+1

@@ -52,8 +52,7 @@ class StatePrefetch {
   StatePrefetch(const PlanDoors& doors, std::string path, ListPrefetch* listing)
       : path_(std::move(path)), store_(doors.open_store(path_)) {
     snapshot_ = std::async(std::launch::async, [this, listing] {
-      holder_ = store_->Holder();  // before it is read: what he begins later is not in it
-      Result<Snapshot> snapshot = store_->Load();
+      Result<Snapshot> snapshot = store_->LoadWithHolder(&holder_);
       const bool known = snapshot.has_value() && snapshot->state.has_value();
       if (known && listing != nullptr) listing->Begin(ZonesOf(*snapshot->state));
       return snapshot;
@@ -69,8 +68,7 @@ class StatePrefetch {
       return snapshot;
     }
     run->store = doors.open_store(path);
-    run->at_work = run->store->Holder();
-    return run->store->Load();
+    return run->store->LoadWithHolder(&run->at_work);
   }
 
  private:

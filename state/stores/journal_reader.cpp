@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "state/stores/lease.h"
+
 namespace podctl {
 namespace {
 
@@ -151,6 +153,8 @@ Result<JournalReader::Round> JournalReader::FollowEntries(JournalView* view) {
   const BlobEntry* snapshot = FindSnapshot(*list);
   if (!IsVersion(view->snapshot_version, snapshot)) return Round::kStartOver;
   if (snapshot != nullptr) view->snapshot_written = snapshot->written;
+  view->locked = std::any_of(list->begin(), list->end(),
+                             [](const BlobEntry& entry) { return entry.name == kLeaseName; });
   return FollowList(*list, view);
 }
 

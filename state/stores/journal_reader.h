@@ -47,6 +47,7 @@ struct JournalView {
   std::uint64_t entry_bytes = 0;
   std::vector<std::uint64_t> fences;
   std::vector<EndedRun> ended;
+  bool locked = false;  // there was a lock when the entries were listed
 
   // Takes the next entry in. kDataLoss when it does not follow.
   Result<void> Follow(const JournalEntry& entry, std::uint64_t bytes, const std::string& where);

@@ -80,6 +80,17 @@ Result<Snapshot> JournalStore::Load() {
   return Known();
 }
 
+Result<Snapshot> JournalStore::LoadWithHolder(std::optional<LockInfo>* holder) {
+  holder->reset();
+  for (bool again = false;; again = true) {
+    Result<Snapshot> loaded = Load();
+    if (loaded && !known_->locked) return loaded;
+    *holder = Holder();
+    // Who has gone since then may have saved more before that.
+    if (!loaded || holder->has_value() || again) return loaded;
+  }
+}
+
 // ---- A place that a state leaves or comes to.
 
 Result<PlacedAt> JournalStore::LoadPlace() {

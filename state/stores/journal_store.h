@@ -75,6 +75,8 @@ class JournalStore final : public StateStore {
                RecordKinds kinds, JournalStoreOptions options = {});
 
   Result<Snapshot> Load() override;
+  // Asks who holds the lock only where what it read shows that there is one.
+  Result<Snapshot> LoadWithHolder(std::optional<LockInfo>* holder) override;
   // As the door says. Besides: after an error that may pass (MayPass) the generation may turn out
   // to stand there; who saves or appends again with what he has by then goes on from it. When the
   // lock was lost: kFailedPrecondition, and nothing is saved by this store any more.

@@ -61,6 +61,38 @@ TEST(Lease, TheLockNamesItsHolderHowLongItLastsAndTheCIsRun) {
   EXPECT_FALSE(other->store.Holder());
 }
 
+TEST(Lease, WhoReadsIsToldWhoIsAtWorkAndAsksForThatOnlyWhereThereIsALock) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  run->store.EndRun();  // with a snapshot
+  auto reader = world.Open("there");
+  std::optional<LockInfo> holder = LockInfo{};
+  ASSERT_TRUE(reader->store.LoadWithHolder(&holder));
+  EXPECT_FALSE(holder);
+  EXPECT_EQ(reader->blobs.requests(), 2);  // the snapshot, the list of entries
+  const auto all = reader->blobs.requests();
+  ASSERT_TRUE(reader->store.LoadWithHolder(&holder));
+  EXPECT_EQ(reader->blobs.requests(), all + 1);
+
+  auto lock = MustTake(*run);
+  ASSERT_TRUE(reader->store.LoadWithHolder(&holder));
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->who, "alice@here");
+
+  // He ends between the two questions: then all that he saved is told, and nobody is at work.
+  reader->blobs.before = [&](const BlobRequest& request) {
+    if (request.name == kLeaseName && lock) {
+      EXPECT_TRUE(run->Mark("last"));
+      lock.reset();
+    }
+    return BlobFault{};
+  };
+  const auto loaded = reader->store.LoadWithHolder(&holder);
+  ASSERT_TRUE(loaded && loaded->state);
+  EXPECT_FALSE(holder);
+  EXPECT_EQ(*loaded->state, run->state);
+}
+
 // ---- The holder.
 
 TEST(Lease, NothingNewIsStartedHalfATtlAfterTheLastConfirmedBeat) {
