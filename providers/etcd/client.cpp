@@ -142,6 +142,7 @@ Result<http::Response> Client::Send(const char* path, const std::string& body,
   request.body = body;
   request.timeout = kPatience;
   request.repeatable = !writes;  // a token is as good as the one before it
+  request.settled = writes;
   const std::size_t count = place_.endpoints.size();
   const std::size_t first = first_.load();
   for (std::size_t i = 0;; ++i) {

@@ -130,6 +130,7 @@ Result<http::Response> RestClient::Exchange(const Call& call, std::stop_token st
   request.url = endpoint_.base_url + call.path + http::QueryString(query);
   request.timeout = call.timeout;
   request.once = call.idempotency == http::Idempotency::kNonIdempotent;
+  request.settled = call.settled;
   if (call.alt == "json") request.headers.emplace_back("Accept", "application/json");
   if (call.body) {
     request.headers.emplace_back("Content-Type", "application/json");

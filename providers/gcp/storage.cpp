@@ -385,6 +385,7 @@ Result<std::string> StorageClient::Insert(const std::string& bucket, const std::
       mark, metadata);
   call.content->append(stored).append("\r\n--" + mark + "--\r\n");
   call.idempotency = http::Idempotency::kNonIdempotent;
+  call.settled = true;
   Result<http::Response> response = Write(call, bucket, std::move(stop));
   if (!response) return response.error();
   const Result<Value> object = ParseJson(response->body);
@@ -413,6 +414,7 @@ Result<void> StorageClient::Delete(const std::string& bucket, const std::string&
   Call call = ObjectCall("DELETE", bucket, name);
   call.query.emplace_back("ifGenerationMatch", if_generation);
   call.idempotency = http::Idempotency::kNonIdempotent;
+  call.settled = true;
   Result<http::Response> response = Write(call, bucket, std::move(stop));
   if (response) return {};
   return response.error();
@@ -451,6 +453,7 @@ Result<void> StorageClient::MakeBucket(const std::string& project, const std::st
   body.SetPath("iamConfiguration.uniformBucketLevelAccess.enabled", true);
   call.body = std::move(body);
   call.idempotency = http::Idempotency::kNonIdempotent;
+  call.settled = true;
   Result<http::Response> response = Write(call, bucket, std::move(stop));
   if (response) return {};
   Error error = response.error();

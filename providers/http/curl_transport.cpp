@@ -23,6 +23,9 @@ constexpr std::size_t kMaxBodyBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMaxHeaders = 200;
 constexpr std::size_t kMaxIdleHandles = 16;
 constexpr std::chrono::milliseconds kMaxConnectTime{15'000};
+// Of a connection that a request which is never repeated may find: longer ones get lost in the
+// middle of a network without a word.
+constexpr long kMostIdleSeconds = 30;
 
 struct CloseList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
@@ -31,6 +34,7 @@ using HeaderList = std::unique_ptr<curl_slist, CloseList>;
 
 // One request on its way: what the callbacks fill.
 struct Exchange {
+  std::string_view unsent;  // of the body, where it is read by OnRead
   Response response;
   std::stop_token stop;
   bool too_large = false;
@@ -71,6 +75,19 @@ std::size_t OnHeader(char* bytes, std::size_t, std::size_t count, void* user) {
   return count;
 }
 
+std::size_t OnRead(char* to, std::size_t, std::size_t most, void* user) {
+  auto* exchange = static_cast<Exchange*>(user);
+  const std::size_t count = std::min(most, exchange->unsent.size());
+  exchange->unsent.copy(to, count);
+  exchange->unsent.remove_prefix(count);
+  return count;
+}
+
+// libcurl wants to send the body a second time.
+int OnRewind(void*, curl_off_t, int) {
+  return CURL_SEEKFUNC_FAIL;
+}
+
 // Called at least once a second.
 int OnProgress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Exchange*>(user)->stop.stop_requested() ? 1 : 0;
@@ -97,7 +114,10 @@ HeaderList MakeHeaders(const Request& request) {
   return HeaderList(curl_slist_append(list, "Expect:"));
 }
 
-void SetMethod(CURL* curl, const Request& request) {
+void SetMethod(CURL* curl, const Request& request, Exchange& exchange) {
+  const bool may_repeat = (IsRepeatable(request.method) || request.repeatable) && !request.once;
+  // A body that cannot be read twice is never sent twice; without it no server acts.
+  const bool reads = !may_repeat && request.settled && !request.body.empty();
   const bool has_body = !request.body.empty() || request.method == "POST" ||
                         request.method == "PATCH" || request.method == "PUT";
   if (request.method == "HEAD") {
@@ -106,13 +126,20 @@ void SetMethod(CURL* curl, const Request& request) {
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.data());
+    if (reads) {
+      exchange.unsent = request.body;
+      curl_easy_setopt(curl, CURLOPT_READFUNCTION, &OnRead);
+      curl_easy_setopt(curl, CURLOPT_READDATA, &exchange);
+      curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, &OnRewind);
+      curl_easy_setopt(curl, CURLOPT_MAXAGE_CONN, kMostIdleSeconds);
+    } else {
+      curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.data());
+    }
   } else {
     curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
   }
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  const bool keeps = (IsRepeatable(request.method) || request.repeatable) && !request.once;
-  curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, keeps ? 0L : 1L);
+  curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, may_repeat || reads ? 0L : 1L);
   // The fresh connection takes the kept one's place: a server that lends a thread to each would
   // otherwise run out of them on idle ones.
   curl_easy_setopt(curl, CURLOPT_MAXCONNECTS, 1L);
@@ -342,7 +369,7 @@ Result<Response> CurlTransport::Send(const Request& request, std::stop_token sto
   const HeaderList headers = MakeHeaders(request);
   SetOptions(handle.get(), request, *url, exchange);
   SetCertificates(handle.get(), ca_, certificate_);
-  SetMethod(handle.get(), request);
+  SetMethod(handle.get(), request, exchange);
   curl_easy_setopt(handle.get(), CURLOPT_USERAGENT, user_agent_.c_str());
   curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
 

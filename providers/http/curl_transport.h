@@ -45,7 +45,8 @@ class CurlTransport final : public Transport {
   // Connections are kept alive and used again. A POST or PATCH that is not said to be repeatable,
   // and a request that is to be sent once, always gets a new one: on a kept connection that turns
   // out to be dead, libcurl sends a request a second time by itself, and only repeatable methods
-  // (RFC 9110, 9.2.2) may be sent so.
+  // (RFC 9110, 9.2.2) may be sent so. One whose sender settles what became of it, and that has a
+  // body, goes over a kept connection too, and is kReplyLost when that turns out to be dead.
   Result<Response> Send(const Request& request, std::stop_token stop) override;
 
  private:

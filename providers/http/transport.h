@@ -19,6 +19,7 @@ struct Request {
   std::chrono::milliseconds timeout{60'000};  // for the whole exchange
   bool once = false;                          // a second time it would mean something else
   bool repeatable = false;                    // it may come twice, whatever its method
+  bool settled = false;                       // its sender finds out what a lost answer was
   bool no_proxy = false;                      // straight to the server, whatever proxies there are
 };
 

@@ -116,6 +116,7 @@ http::Request HttpStateClient::RequestOf(const std::string& method, const std::s
   request.url = url;
   request.body = std::move(body);
   request.once = method != "GET";
+  request.settled = true;
   if (!content_type.empty()) request.headers.emplace_back("Content-Type", std::move(content_type));
   if (!place_.user.empty()) {
     request.headers.emplace_back("Authorization",

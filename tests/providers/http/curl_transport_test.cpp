@@ -234,6 +234,65 @@ TEST(CurlTransport, NeverRepeatsAPostByItself) {
   EXPECT_EQ(posts, 1);
 }
 
+// A save of a state: whoever sent it reads what became of it, so it need not have a connection of
+// its own. Twice it must not be sent all the same.
+TEST(CurlTransport, KeepsConnectionsForWhatIsSettled) {
+  SocketServer server([](Peer& peer) {
+    while (!peer.ReadRequest().empty()) peer.Answer("{}");
+  });
+  CurlTransport transport("podctl");
+  for (int i = 0; i < 5; ++i) {
+    Request request = Post(server.Url(), std::string(i == 2 ? 3'000'000 : 2, 'x'));
+    request.settled = true;
+    request.once = i % 2 == 0;
+    ASSERT_TRUE(transport.Send(request, {}).has_value());
+    ASSERT_TRUE(transport.Send(Get(server.Url()), {}).has_value());
+  }
+  EXPECT_EQ(server.Connections(), 1);
+}
+
+TEST(CurlTransport, NeverRepeatsByItselfWhatIsSettled) {
+  for (const std::size_t bytes : {std::size_t{2}, std::size_t{3'000'000}}) {
+    std::atomic<int> posts{0};
+    SocketServer server([&](Peer& peer) {
+      for (std::string text = peer.ReadRequest(); !text.empty(); text = peer.ReadRequest()) {
+        if (text.starts_with("POST")) {
+          ++posts;
+          return;  // acted, and died
+        }
+        peer.Answer("{}");
+      }
+    });
+    CurlTransport transport("podctl");
+    ASSERT_TRUE(transport.Send(Get(server.Url()), {}).has_value());
+    Request request = Post(server.Url(), std::string(bytes, 'x'));
+    request.settled = true;
+    const auto response = transport.Send(request, {});
+    ASSERT_FALSE(response.has_value());
+    EXPECT_EQ(response.error().code, ErrorCode::kReplyLost);
+    EXPECT_EQ(posts, 1);
+    EXPECT_TRUE(transport.Send(Get(server.Url()), {}).has_value());
+  }
+}
+
+// What is closed while nobody looks is found to be closed, and costs no answer.
+TEST(CurlTransport, ConnectsAnewForWhatIsSettledWhereTheKeptOneWasClosed) {
+  std::atomic<int> closed{0};
+  SocketServer server([&](Peer& peer) {
+    if (!peer.ReadRequest().empty()) peer.Answer("{}");
+    peer.Close();
+    ++closed;
+  });
+  CurlTransport transport("podctl");
+  for (int i = 1; i <= 3; ++i) {
+    Request request = Post(server.Url(), "{}");
+    request.settled = true;
+    ASSERT_TRUE(transport.Send(request, {}).has_value());
+    EXPECT_EQ(server.Connections(), i);
+    while (closed < i) std::this_thread::yield();
+  }
+}
+
 // Nor a deletion on a condition, which the second time finds nothing, as if it had been refused.
 TEST(CurlTransport, NeverRepeatsByItselfWhatIsToBeSentOnce) {
   std::atomic<int> deletions{0};
