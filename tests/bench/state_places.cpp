@@ -40,8 +40,11 @@ StateServers StartStateServers() {
     fmt::print(
         "  etcd is not on this machine (apt-get install etcd-server): etcd:// is left out.\n");
   }
-  servers.gitea = Gitea::Start();
-  if (!servers.gitea) {
+  if (!testing::GiteaServer::Program().empty()) {
+    auto gitea = testing::GiteaServer::Start();
+    if (!gitea) Fail(gitea.error().message);
+    servers.gitea = *std::move(gitea);
+  } else {
     fmt::print(
         "  Gitea is not on this machine (gitea in PATH, or its path in PODCTL_GITEA): the tests'\n"
         "  double of it answers in its place, from memory.\n");
@@ -90,9 +93,9 @@ void StatePlace::OpenHttp(const std::string& name, const StateServers& servers) 
   std::string path;
   if (servers.gitea) {
     relay_ = std::make_unique<Relay>(servers.gitea->port(), kStateLatency);
-    path = Gitea::PathOf(name);
-    setenv("TF_HTTP_USERNAME", Gitea::kUser, 1);
-    setenv("TF_HTTP_PASSWORD", Gitea::kPassword, 1);
+    path = testing::GiteaServer::PathOf(name);
+    setenv("TF_HTTP_USERNAME", testing::GiteaServer::kUser, 1);
+    setenv("TF_HTTP_PASSWORD", testing::GiteaServer::kPassword, 1);
   } else {
     double_ = std::make_unique<testing::StateServer>(testing::StateServer::Kind::kGitea);
     double_on_port_ = std::make_unique<testing::StateServerOnPort>(*double_);

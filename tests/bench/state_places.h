@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/bench/gitea.h"
 #include "tests/bench/relay.h"
 #include "tests/support/etcd_server.h"
+#include "tests/support/gitea_server.h"
 #include "tests/support/state_server.h"
 
 namespace podctl::bench {
@@ -20,8 +20,8 @@ constexpr std::chrono::milliseconds kStateLatency{30};  // added to each request
 
 // Those that outlast one measurement.
 struct StateServers {
-  std::unique_ptr<testing::EtcdServer> etcd;  // nullptr: its program is missing
-  std::unique_ptr<Gitea> gitea;               // nullptr: likewise; a double takes its place
+  std::unique_ptr<testing::EtcdServer> etcd;    // nullptr: its program is missing
+  std::unique_ptr<testing::GiteaServer> gitea;  // nullptr: likewise; a double takes its place
 };
 // Prints which program is missing, and what stays out or stands in because of that.
 StateServers StartStateServers();

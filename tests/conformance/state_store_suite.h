@@ -236,6 +236,26 @@ TEST_P(StateStoreSuite, WhoAppendsToAnotherGenerationLoses) {
   EXPECT_EQ(MustLoad(*bench_->Open()), state);
 }
 
+TEST_P(StateStoreSuite, ThousandsOfRecordsComeBack) {
+  constexpr int kRecords = 5000;
+  auto lock = MustLock(*store_);
+  State state;
+  for (int i = 0; i < kRecords; ++i) {
+    const std::string name = "n" + std::to_string(10000 + i);
+    PodRecord& record = Pods(state)[Addr("pod." + name)];
+    record.project = "my-project";
+    record.zone = "europe-west4-a";
+    record.current.locator = name;
+    record.current.uid = std::to_string(i);
+  }
+  MustSave(*store_, state);
+  EXPECT_TRUE(MustLoad(*bench_->Open()) == state);
+  const State before = state;
+  Pods(state)[Addr("pod.n14999")].current.uid = "changed";
+  ASSERT_TRUE(Append(*store_, before, state));
+  EXPECT_TRUE(MustLoad(*bench_->Open()) == state);
+}
+
 TEST_P(StateStoreSuite, OneHoldsTheLockAndTheOtherIsToldWho) {
   auto lock = MustLock(*store_);
   auto other = bench_->Open();
