@@ -59,9 +59,8 @@ std::vector<Address> Matching(const State& state, const std::string& filter) {
 // `file`: of what could not be saved, or of a state; empty: what is stored.
 int RunShow(Wiring& wiring, const std::string& file) {
   Reporter& reporter = wiring.reporter();
-  const auto state =
-      OrShowError(reporter, file.empty() ? wiring.LoadState(wiring.StatePath())
-                                         : StateIn(wiring.ReadNotes(file)));
+  const auto state = OrShowError(reporter, file.empty() ? wiring.LoadState(wiring.StatePath())
+                                                        : StateIn(wiring.ReadNotes(file)));
   if (!state) return reporter.FailedExitCode();
   const auto text = [&](Streams& streams) {
     const auto addresses = AddressesOf(*state);

@@ -275,7 +275,7 @@ TEST_F(BucketStateTest, ABucketThatKeepsItsObjectsIsRefusedBeforeAnythingIsMade)
        {Arguments{"apply", "--auto-approve"}, Arguments{"state", "init"}}) {
     const RunResult run = box_.Run(words);
     EXPECT_EQ(run.code, 1) << run;
-    EXPECT_THAT(run.err, AllOf(HasSubstr("keeps every object for 24h (its retention policy)"),
+    EXPECT_THAT(run.err, AllOf(HasSubstr("keeps every object for 1 day (its retention policy)"),
                                HasSubstr("--clear-retention-period")))
         << run;
   }
@@ -321,7 +321,7 @@ TEST_F(BucketStateTest, AnotherToolsLockIsToldOfTheSameByAll) {
 
 TEST_F(BucketStateTest, AnOutageIsToldOfWhileItIsWaitedFor) {
   Begin("0.1s");
-  box_.OrderFault(R"({"path": "/storage/v1/", "status": 503, "times": 20,
+  box_.OrderFault(R"({"path": "/storage/v1/", "status": 503, "times": 14,
                       "message": "Backend Error"})");
   const RunResult run = box_.Run({"plan", "--detailed-exitcode"});
   EXPECT_EQ(run.code, 2) << run;

@@ -10,10 +10,13 @@ namespace podctl {
 namespace {
 
 Error KeepsAll(const std::string& bucket, const gcp::StorageKeeping& keeping) {
-  const std::string why = keeping.holds
-                              ? "puts a hold on every new object"
-                              : fmt::format("keeps every object for {} (its retention policy)",
-                                            FormatDuration(keeping.retention));
+  const auto days = std::chrono::duration_cast<std::chrono::days>(keeping.retention);
+  const std::string period = days == keeping.retention
+                                 ? Plural(static_cast<std::size_t>(days.count()), "day")
+                                 : FormatDuration(keeping.retention);
+  const std::string why =
+      keeping.holds ? "puts a hold on every new object"
+                    : fmt::format("keeps every object for {} (its retention policy)", period);
   std::string mend =
       "Give the state a bucket without that: `state: gs://OTHER-BUCKET/PREFIX`, and "
       "`podctl state init` makes it.";

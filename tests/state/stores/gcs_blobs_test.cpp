@@ -208,7 +208,7 @@ TEST_F(GcsBlobsTest, WhetherWhatIsWrittenIsKeptIsKnownBeforeOrAfterwards) {
   const auto kept = blobs_->CanReplace({});
   ASSERT_FALSE(kept);
   EXPECT_EQ(kept.error().code, ErrorCode::kFailedPrecondition);
-  EXPECT_THAT(kept.error().message, HasSubstr("keeps every object for 168h"));
+  EXPECT_THAT(kept.error().message, HasSubstr("keeps every object for 7 days"));
   EXPECT_THAT(kept.error().hint, HasSubstr("--clear-retention-period"));
   // Who may not read the bucket hears it of what he has written.
   blobs_ = bench_.Open();
