@@ -242,8 +242,10 @@ bool IsProxyTrouble(CURLcode code, std::string_view words, const Url& url) {
 Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchange,
               const CaSettings& ca, const ClientCertificate& certificate) {
   const std::string server = url.Server();
-  const std::string_view words =
-      exchange.words[0] != '\0' ? exchange.words.data() : curl_easy_strerror(code);
+  const std::string_view words = code == CURLE_SEND_FAIL_REWIND
+                                     ? "the kept connection was closed under the request"
+                                 : exchange.words[0] != '\0' ? exchange.words.data()
+                                                             : curl_easy_strerror(code);
   if (exchange.stop.stop_requested()) {
     return MakeError(ErrorCode::kCancelled, fmt::format("the request to {} was stopped", server));
   }

@@ -270,6 +270,8 @@ TEST(CurlTransport, NeverRepeatsByItselfWhatIsSettled) {
     const auto response = transport.Send(request, {});
     ASSERT_FALSE(response.has_value());
     EXPECT_EQ(response.error().code, ErrorCode::kReplyLost);
+    EXPECT_NE(response.error().message.find("connection was closed"), std::string::npos)
+        << response.error().message;
     EXPECT_EQ(posts, 1);
     EXPECT_TRUE(transport.Send(Get(server.Url()), {}).has_value());
   }
