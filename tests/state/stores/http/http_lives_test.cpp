@@ -9,8 +9,8 @@
 // The servers promise different things. GitLab and Gitea take no serial twice, so that nothing that
 // was acknowledged is lost even when somebody unlocks a run that lives, and no late request does
 // harm. A plain server has its lock alone: there nobody unlocks what lives, and a request that was
-// given up arrives before the lock is another's, and before a later text of the same run: who keeps
-// the last request that comes, keeps that of seed 86, an older text that came late. Nowhere does a
+// given up arrives before the lock is another's, and before the same run reads the state again or
+// saves another text. (Else it keeps what comes last, be it older: so in seed 86.) Nowhere does a
 // lock run out; so of who was unlocked while he lived it is not promised that he makes nothing that
 // another makes too.
 #include <fmt/format.h>
@@ -65,6 +65,7 @@ class HttpLife {
     faults_ = OneIn(4) ? 0 : 3 + Below(40);  // one in so many requests
   }
 
+  ~HttpLife() { KillAll(); }
   void Play();
   const std::vector<std::string>& story() const { return story_; }
 
@@ -107,6 +108,7 @@ class HttpLife {
   void LetOthersOn();
   void PassTime();
   void Kill(Run& run);
+  void KillAll();
   void Act(Run& run);
   void Take(Run& run);
   void Unlock(Run& run);
@@ -288,6 +290,12 @@ void HttpLife::Kill(Run& run) {
   world_.Kill(run.pid);
 }
 
+void HttpLife::KillAll() {
+  quiet_ = true;
+  for (const auto& run : runs_) Kill(*run);
+  runs_.clear();
+}
+
 void HttpLife::Act(Run& run) {
   run.busy = true;
   switch (Below(14)) {
@@ -339,6 +347,7 @@ void HttpLife::Unlock(Run& run) {
 }
 
 void HttpLife::Load(Run& run) {
+  if (IsPlain()) ArriveLate();
   const std::size_t stood = chain_.size();
   const auto loaded = run.store->Load();
   run.loaded = loaded.has_value();
@@ -418,9 +427,7 @@ void HttpLife::Play() {
     if (Run* run = Pick()) Act(*run);
   }
   if (::testing::Test::HasFailure()) return;
-  quiet_ = true;
-  for (const auto& run : runs_) Kill(*run);
-  runs_.clear();
+  KillAll();
   ArriveLate();
   // Who holds the lock died on one of the two hosts, where it is taken over; or with a lock that
   // came late, and somebody unlocks it.
