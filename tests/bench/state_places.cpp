@@ -72,6 +72,20 @@ std::optional<Relay::Count> StatePlace::Take() {
   return relay_ ? std::optional(relay_->Take()) : std::nullopt;
 }
 
+// One number of many, each in a line: "NAME NUMBER".
+std::optional<std::int64_t> StatePlace::Written() const {
+  if (metrics_.empty()) return std::nullopt;
+  http::CurlTransport transport("podctl-bench");
+  http::Request request;
+  request.method = "GET";
+  request.url = metrics_;
+  const auto answer = transport.Send(request, {});
+  constexpr std::string_view kName = "\netcd_debugging_mvcc_total_put_size_in_bytes ";
+  const auto at = answer ? answer->body.find(kName) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  return static_cast<std::int64_t>(std::atof(answer->body.c_str() + at + kName.size()));
+}
+
 void StatePlace::OpenBucket(const std::string& name) {
   const std::string endpoint = std::getenv("PODCTL_ENDPOINT");
   MakeBucket(endpoint, name);
@@ -87,6 +101,7 @@ void StatePlace::OpenBucket(const std::string& name) {
 void StatePlace::OpenEtcd(const std::string& name, const StateServers& servers) {
   relay_ = std::make_unique<Relay>(PortOf("http://" + servers.etcd->Address()), kStateLatency);
   spec_ = fmt::format("state: etcd://{}/{}\n", relay_->address(), name);
+  metrics_ = fmt::format("http://{}/metrics", servers.etcd->Address());
 }
 
 void StatePlace::OpenHttp(const std::string& name, const StateServers& servers) {

@@ -40,6 +40,8 @@ class StatePlace {
   const std::string& terraform() const { return terraform_; }
   // nullopt: no request is made.
   std::optional<Relay::Count> Take();
+  // So far, by the place's own account: etcd's, of all keys and values. nullopt: it gives none.
+  std::optional<std::int64_t> Written() const;
 
  private:
   void OpenBucket(const std::string& name);
@@ -49,6 +51,7 @@ class StatePlace {
   std::unique_ptr<testing::StateServer> double_;
   std::unique_ptr<testing::StateServerOnPort> double_on_port_;
   std::unique_ptr<Relay> relay_;
+  std::string metrics_;  // URL; "": there are none
   std::string spec_;
   std::string terraform_;
 };

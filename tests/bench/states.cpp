@@ -38,12 +38,14 @@ const Contender kTerraformDocument = {"terraform, backend http", Engine::kHttp, 
 struct Figures {
   Series applies{"apply", {}};
   Series plans{"plan", {}};
-  Relay::Count apply;  // of one
-  Relay::Count plan;   // of all plans of one apply
+  Relay::Count apply;        // of one
+  Relay::Count plan;         // of all plans of one apply
+  std::int64_t written = 0;  // by one apply
 
   double Apply() const { return applies.Median(&Sample::wall_seconds); }
   double Plan() const { return plans.Median(&Sample::wall_seconds); }
-  double Kib() const { return static_cast<double>(apply.bytes) / 1024; }
+  double Kib() const { return static_cast<double>(written) / 1024; }
+  double SentKib() const { return static_cast<double>(apply.bytes) / 1024; }
 };
 using Table = std::map<std::pair<std::string, int>, Figures>;
 
@@ -105,13 +107,15 @@ void StateContest::Measure(const Contender& contender, int count) {
   const std::string program = terraform ? "terraform" : podctl_;
   Figures& figures = table_[{contender.name, count}];
   place.Take();
+  const auto before = place.Written();
   figures.applies.samples.push_back(
       Run({program, "apply", terraform ? "-auto-approve" : "--auto-approve"}, folder));
   figures.apply = place.Take().value_or(Relay::Count{});
-  // Where no request is made, to the disk.
+  figures.written = figures.apply.bytes;
+  if (before) figures.written = place.Written().value_or(*before) - *before;
   if (contender.engine == Engine::kLocal) {
-    figures.apply.bytes =
-        static_cast<std::int64_t>(figures.applies.Median(&Sample::written_mib) * 1024 * 1024);
+    const double mib = figures.applies.Median(&Sample::written_mib);
+    figures.written = static_cast<std::int64_t>(mib * 1024 * 1024);
   }
   // A plan that is not empty exits with 2, and ends the bench.
   for (int i = 0; i < kPlans; ++i) {
@@ -126,12 +130,13 @@ void StateContest::Print(int count) const {
   for (const Contender& contender : Contenders(count)) {
     const Figures* const figures = Find(contender, count);
     fmt::print(
-        "  {:<24} {:>6}  {:>8.2f} {:>7.2f} {:>7.2f} {:>8} {:>8} {:>9.0f} {:>7.2f}  "
+        "  {:<24} {:>6}  {:>8.2f} {:>7.2f} {:>7.2f} {:>8} {:>8} {:>8.0f} {:>9.0f} {:>7.2f}  "
         "{:>8.3f} {:>7.2f} {:>8.1f}\n",
         contender.name, count, figures->Apply(), figures->Apply() / local->Apply(),
         figures->applies.Median(&Sample::cpu_seconds), figures->apply.requests,
-        figures->apply.connections, figures->Kib(), figures->Kib() / count, figures->Plan(),
-        figures->Plan() / local->Plan(), static_cast<double>(figures->plan.requests) / kPlans);
+        figures->apply.connections, figures->SentKib(), figures->Kib(), figures->Kib() / count,
+        figures->Plan(), figures->Plan() / local->Plan(),
+        static_cast<double>(figures->plan.requests) / kPlans);
   }
   std::fflush(stdout);
 }
@@ -187,18 +192,20 @@ void CompareStates(const std::string& podctl, bool all) {
       "\nThe state in each of its places. podctl: nodes on its emulator, of which every operation\n"
       "takes {}; terraform: `terraform_data` blocks, which wait for nothing. gs:// is the\n"
       "emulator's Cloud Storage, etcd:// a real etcd, http:// a Gitea; {} ms are added to each\n"
-      "request to any of them. \"sent\": bodies of requests, of the local file what goes to the\n"
-      "disk. Medians of {} applies of up to {} objects, and of {} plans without changes after "
-      "each.\n\n",
+      "request to any of them. \"sent\": bodies of requests. \"written\": the same; of etcd by "
+      "its\n"
+      "own account, keys and values without base64; of the local file what goes to the disk.\n"
+      "Medians of {} applies of up to {} objects, and of {} plans without changes after each.\n\n",
       kStatesDelay, kStateLatency.count(), kApplies, kOftenUpTo, kPlans);
   if (!has_terraform) fmt::print("  terraform is not on this machine: podctl alone.\n");
   if (has_terraform && !all) {
     fmt::print("  terraform's 5,000 objects take many minutes: with --all.\n");
   }
   const StateServers servers = StartStateServers();
-  fmt::print("\n  {:<24} {:>6}  {:>8} {:>7} {:>7} {:>8} {:>8} {:>9} {:>7}  {:>8} {:>7} {:>8}\n", "",
-             "objects", "apply s", "x local", "CPU s", "requests", "connects", "sent KiB", "each",
-             "plan s", "x local", "requests");
+  fmt::print(
+      "\n  {:<24} {:>6}  {:>8} {:>7} {:>7} {:>8} {:>8} {:>8} {:>9} {:>7}  {:>8} {:>7} {:>8}\n", "",
+      "objects", "apply s", "x local", "CPU s", "requests", "connects", "sent KiB", "written",
+      "each", "plan s", "x local", "requests");
   std::fflush(stdout);
   StateContest contest(podctl, servers, has_terraform, all);
   for (const int count : {100, 1000, 5000}) contest.Play(count);
