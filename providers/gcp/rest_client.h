@@ -36,7 +36,7 @@ struct Call {
   std::string content_type = {};
   std::string alt = "json";  // how the answer comes; "media": as the object's bytes
   http::Idempotency idempotency = http::Idempotency::kIdempotent;
-  bool settled = false;  // as of http::Request
+  bool settled = false;                       // as of http::Request
   std::chrono::milliseconds timeout{60'000};  // of one attempt
   std::string if_denied = {};                 // what helps against a 403; "": as with TPUs
 };

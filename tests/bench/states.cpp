@@ -164,8 +164,11 @@ void StateContest::PrintScore() const {
       const auto line = [&](const char* what) {
         return fmt::format("{}: {} ({} objects)", contender.name, what, count);
       };
-      const double trips = (ours->Plan() - local->Plan()) / round_trip;
-      Score(line("no-op plan beyond local, round trips"), wanted("<= 3"), trips, trips <= 3);
+      // The least of all plans: of what others do on this machine it holds the least, too.
+      const double trips =
+          (ours->plans.Least(&Sample::wall_seconds) - local->plans.Least(&Sample::wall_seconds)) /
+          round_trip;
+      Score(line("least no-op plan beyond local, round trips"), wanted("<= 3"), trips, trips <= 3);
       const double apply = ours->Apply() / local->Apply();
       Score(line("apply, x local"), wanted(count == 1000 ? "<= 1.30" : ""), apply, apply <= 1.3);
       const double each = ours->Kib() / count;
