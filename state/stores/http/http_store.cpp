@@ -333,11 +333,15 @@ Result<std::string> HttpStore::SaveAside(const State& state) {
   ++next.serial;
   auto path = WriteAside(files_, options_.aside_folders, fmt::format("errored-{}", next.serial),
                          StateToJson(next));
-  if (path) return path;
+  if (path) return *asides_.insert(*std::move(path)).first;
   return MakeError(ErrorCode::kIo,
                    fmt::format("what could not be saved in {} could not be written anywhere else: "
                                "{}",
                                Where(), path.error().message));
+}
+
+void HttpStore::DropAside(const std::string& where) {
+  if (asides_.erase(where) > 0) (void)files_.Remove(where);
 }
 
 Result<std::string> HttpStore::SetAside() {

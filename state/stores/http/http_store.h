@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -63,6 +64,7 @@ class HttpStore final : public StateStore {
   Result<State> LoadHistory(std::uint64_t serial) override;
   // Into a folder of this machine: the protocol has no second name.
   Result<std::string> SaveAside(const State& state) override;
+  void DropAside(const std::string& where) override;
   // Onto this machine, too; the damaged text stands there until the next save replaces it.
   Result<std::string> SetAside() override;
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
@@ -128,6 +130,7 @@ class HttpStore final : public StateStore {
   // A damaged text that is not there for this store any more, and the serial that it bears.
   std::optional<Known> set_aside_;
   std::optional<Pending> pending_;
+  std::set<std::string> asides_;  // where SaveAside wrote
   std::weak_ptr<const HttpLock> held_;
   bool tells_holder_ = true;
 };

@@ -351,6 +351,13 @@ TEST(HttpStore, WhatCannotBeSavedIsWrittenToThisMachine) {
   const auto again = run.store->SaveAside(run.state);
   ASSERT_TRUE(again);
   EXPECT_NE(*again, *aside);
+  // What is stored since, or written again, goes, and nothing that this run did not write.
+  ASSERT_TRUE(world.files.WriteNew("/tmp/podctl.errored-9", "another's", 0600));
+  run.store->DropAside(*aside);
+  run.store->DropAside("/tmp/podctl.errored-9");
+  EXPECT_FALSE(world.files.Stat(*aside));
+  EXPECT_TRUE(world.files.Stat(*again));
+  EXPECT_TRUE(world.files.Stat("/tmp/podctl.errored-9"));
 }
 
 TEST(HttpStore, ADamagedStateIsKeptAndReplaced) {
