@@ -197,7 +197,10 @@ Result<std::unique_ptr<StateLock>> HttpStore::Lock(const LockInfo& info, const L
 // and says whether it is locked.
 std::optional<LockInfo> HttpStore::Holder() {
   tells_holder_ = false;
-  if (client_->place().server != HttpServer::kGitea) return std::nullopt;
+  // To who cannot lock it, it tells nothing either; and who only reads is to send nothing else.
+  const bool may_ask =
+      client_->place().server == HttpServer::kGitea && !client_->place().user.empty();
+  if (!may_ask) return std::nullopt;
   LockInfo nobody;
   nobody.operation = "status";
   const HttpLock unknown = Mine(nobody);

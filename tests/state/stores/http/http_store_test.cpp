@@ -314,6 +314,16 @@ TEST(HttpStore, OnlyGiteaTellsWhoHoldsTheLockToWhoDoesNotTryIt) {
   EXPECT_NE(gitea.server.LockId(), "");
   EXPECT_EQ(gitea.server.Versions(), 1U);
 
+  // Who may only read sends nothing else.
+  HttpPlace anybody = gitea.Place();
+  anybody.user.clear();
+  anybody.password.clear();
+  auto reader = gitea.Open(gitea.transport, anybody);
+  const std::size_t asked = gitea.transport.asked().size();
+  EXPECT_FALSE(reader->Holder());
+  EXPECT_FALSE(reader->TellsHolder());
+  EXPECT_EQ(gitea.transport.asked().size(), asked);
+
   HttpWorld gitlab(Kind::kGitLab);
   HttpRun other = Running(gitlab);
   auto blind = gitlab.Open("there");
