@@ -159,6 +159,13 @@ Result<void> HttpStore::CheckContinues(const State& state) const {
       std::string(kStartAgain));
 }
 
+Error HttpStore::TooLarge() const {
+  return MakeError(
+      ErrorCode::kResourceExhausted,
+      fmt::format("the state {} would be larger than {} MiB", Where(), kMostDocumentBytes >> 20),
+      "Divide the spec, and give each part a state of its own; a local file takes 256 MiB.");
+}
+
 Result<void> HttpStore::Save(State& state, Generation* at) {
   return Put(state, at, false);
 }
@@ -206,10 +213,7 @@ Result<void> HttpStore::Put(State& state, Generation* at, bool push) {
   if (pending_->text.size() > kMostDocumentBytes) {
     pending_.reset();
     restore();
-    return MakeError(
-        ErrorCode::kResourceExhausted,
-        fmt::format("the state {} would be larger than {} MiB", Where(), kMostDocumentBytes >> 20),
-        "Keep a state of that size in a bucket: `state: gs://BUCKET/PREFIX`.");
+    return TooLarge();
   }
   if (Result<void> sent = Send(); !sent) {
     restore();

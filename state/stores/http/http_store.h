@@ -98,6 +98,7 @@ class HttpStore final : public StateStore {
 
   // nullopt: there is none.
   Result<std::optional<std::string>> Fetch(const std::stop_token& stop = {});
+  Error TooLarge() const;
   Result<State> Parse(const std::string& text) const;
   Result<void> Know(const std::optional<std::string>& stored);
   Error Stale(const std::optional<std::string>& stored, const Generation& at) const;

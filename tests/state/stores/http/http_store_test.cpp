@@ -390,6 +390,17 @@ TEST(HttpStore, ADamagedStateIsKeptAndReplaced) {
   EXPECT_EQ(UidIn(world), "two");
 }
 
+TEST(HttpStore, AStateThatIsTooLargeIsNotBegun) {
+  HttpWorld world;
+  HttpRun run = Running(world);
+  const std::string before = *world.server.Stored();
+  Pods(run.state)[Addr("pod.research")].metadata["x"] = std::string(std::size_t{64} << 20, 'x');
+  const Error error = run.Save().error();
+  EXPECT_EQ(error.code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(error.hint, Not(HasSubstr("bucket")));
+  EXPECT_EQ(world.server.Stored(), before);
+}
+
 // ---- How often is asked.
 
 TEST(HttpStore, RetriesAreThoseThatTheVariablesSay) {
