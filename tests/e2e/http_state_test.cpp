@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "providers/base/json.h"
 #include "tests/e2e/harness.h"
 #include "tests/support/state_server.h"
 
@@ -114,6 +115,25 @@ TEST_P(HttpState, LockCommandsSayWhatTheServerTells) {
   EXPECT_EQ(stale.code, 3) << stale;
   EXPECT_THAT(stale.err, HasSubstr("cannot be told from here"));
   EXPECT_EQ(first->Result().code, 0);
+}
+
+TEST_P(HttpState, ADamagedStateIsReplacedByAnEarlierOne) {
+  ASSERT_EQ(box_.Run({"apply", "--auto-approve"}).code, 0);
+  const std::string whole = server_.Stored().value_or("");
+  server_.Overwrite(whole.substr(0, whole.size() / 2));
+  const RunResult plan = box_.Run({"plan"});
+  EXPECT_EQ(plan.code, 1) << plan;
+  EXPECT_THAT(plan.err, HasSubstr("is damaged")) << plan;
+  // The two that the error names.
+  const RunResult history = box_.Run({"state", "history", "--json"});
+  ASSERT_EQ(history.code, 0) << history;
+  const Value::List kept = ParseJson(history.out).value_or(Value())["generations"].AsList();
+  ASSERT_GE(kept.size(), 2U) << history;
+  const std::int64_t serial = kept[1]["serial"].AsInt();
+  const RunResult restored = box_.Run({"state", "restore", std::to_string(serial)});
+  ASSERT_EQ(restored.code, 0) << restored;
+  EXPECT_EQ(box_.Run({"apply", "--auto-approve"}).code, 0);
+  ExpectOneNodeAndAnEmptyPlan();
 }
 
 TEST_P(HttpState, NoPasswordIsEverShown) {

@@ -267,6 +267,26 @@ def left_behind_elsewhere(world):
     check("once", run.returncode != 0 and "is not locked" in run.stderr, said(run))
 
 
+def damaged(world):
+    folder = world.spec("hurt", ["n"])
+    run = world.podctl(folder, "apply", "--auto-approve")
+    check("a state to be damaged", run.returncode == 0, said(run))
+    text = json.loads(world.request("GET", world.url("hurt"))[1])
+    good = text["serial"]
+    text["serial"], text["resources"] = good + 1, {}
+    status, answer = world.request("POST", world.url("hurt"), json.dumps(text))
+    check("is damaged by somebody", status == 201, answer)
+    run = world.podctl(folder, "plan")
+    check("which a plan refuses", run.returncode == 1 and "damaged" in run.stderr, said(run))
+    run = world.podctl(folder, "state", "history")
+    check("history lists what was before", run.returncode == 0 and str(good) in run.stdout,
+          said(run))
+    run = world.podctl(folder, "state", "restore", str(good))
+    check("and restore takes it", run.returncode == 0, said(run))
+    run = world.podctl(folder, "plan")
+    check("so that nothing is lost", "No changes" in run.stdout, said(run))
+
+
 def who_may_only_read(world):
     folder = world.spec("life", ["a", "b", "e"])
     before = world.creates()

@@ -17,6 +17,8 @@ namespace {
 
 // What can be read back: the transport takes no larger answer.
 constexpr std::size_t kMostDocumentBytes = std::size_t{63} << 20;
+constexpr std::size_t kMostPassedOver = 6;  // serials without a generation, between two with one
+constexpr int kMostTakenSerials = 100;
 constexpr std::string_view kStartAgain =
     "Run the command again: it then starts from the state that is stored now.";
 
@@ -79,16 +81,29 @@ Result<std::optional<std::string>> HttpStore::Fetch(const std::stop_token& stop)
       "Give podctl's a name of its own: `state` in the spec. Nothing was changed.");
 }
 
+std::uint64_t HttpStore::LastSerial(const std::optional<std::string>& stored) const {
+  if (stored) return SerialIn(*stored);
+  return set_aside_ ? set_aside_->serial : 0;
+}
+
 Result<State> HttpStore::Parse(const std::string& text) const {
   Result<State> state = StateFromJson(text, Where(), kinds_);
   // With a new one each sensitive value would look as if it were another.
   if (state && state->digest_key.empty()) {
-    return MakeError(
+    state = MakeError(
         ErrorCode::kDataLoss,
         fmt::format("the state {} is damaged: the document has an empty `digest_key`", Where()),
-        "Put a good copy of it back: `podctl state history` lists the generations kept.");
+        "Put a good copy of it back: `podctl state history` lists the generations kept, `podctl "
+        "state restore` takes one.");
   }
-  return state;
+  if (state || state.error().code != ErrorCode::kDataLoss || client_->place().keeps_serials()) {
+    return state;
+  }
+  return MakeError(
+      ErrorCode::kDataLoss, state.error().message,
+      "Its server keeps no earlier ones: put a copy back with `podctl state push "
+      "--force FILE`. podctl never takes a damaged state for an empty one; without the "
+      "state it would not know the pods it made.");
 }
 
 Result<Snapshot> HttpStore::Load() {
@@ -204,6 +219,13 @@ Result<void> HttpStore::Put(State& state, Generation* at, bool push) {
   if (state.lineage.empty()) state.lineage = random_.Uuid();
   if (state.digest_key.empty()) state.digest_key = NewDigestKey(random_);
   if (!push || state.serial <= last) state.serial = last + 1;
+  // What a damaged text says of its serial may be damaged, too.
+  if (push && set_aside_ && client_->place().keeps_serials()) {
+    for (int taken = 0; taken < kMostTakenSerials; ++taken, ++state.serial) {
+      const auto there = client_->ReadSerial(state.serial, {});
+      if (!there || !*there) break;
+    }
+  }
   if (state.serial > static_cast<std::uint64_t>(INT64_MAX)) {
     restore();
     return MakeError(ErrorCode::kOutOfRange,
@@ -295,11 +317,13 @@ Result<HttpStore::Fate> HttpStore::LookAfter() {
 Result<std::vector<HistoryEntry>> HttpStore::History() {
   std::vector<HistoryEntry> entries;
   if (!client_->place().keeps_serials()) return entries;
+  // Also behind a text that is damaged: who looks here wants one that is not.
   auto stored = Fetch();
   if (!stored) return stored.error();
-  if (Result<void> known = Know(*stored); !known) return known.error();
-  std::uint64_t serial = known_->serial;
-  for (std::size_t i = 0; i < options_.keep && serial > 1; ++i) {
+  std::uint64_t serial = LastSerial(*stored);
+  const std::size_t most_asked = options_.keep + kMostPassedOver;
+  for (std::size_t asked = 0; asked < most_asked && entries.size() < options_.keep; ++asked) {
+    if (serial <= 1) break;
     auto text = client_->ReadSerial(--serial, {});
     if (!text) return text.error();
     if (!*text) continue;

@@ -98,6 +98,8 @@ class HttpStore final : public StateStore {
 
   // nullopt: there is none.
   Result<std::optional<std::string>> Fetch(const std::stop_token& stop = {});
+  // The newest that the server has had, as far as `stored` tells; 0: none.
+  std::uint64_t LastSerial(const std::optional<std::string>& stored) const;
   Error TooLarge() const;
   Result<State> Parse(const std::string& text) const;
   Result<void> Know(const std::optional<std::string>& stored);

@@ -390,6 +390,63 @@ TEST(HttpStore, ADamagedStateIsKeptAndReplaced) {
   EXPECT_EQ(UidIn(world), "two");
 }
 
+std::string With(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos);
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+// Who looks there wants one that is not damaged.
+TEST(HttpStore, BehindADamagedStateTheEarlierOnesAreFound) {
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea}) {
+    HttpWorld world(kind);
+    HttpRun run = Running(world);
+    for (const char* const mark : {"one", "two", "three"}) ASSERT_TRUE(run.Mark(mark));
+    run.lock.reset();
+    const std::string whole = *world.server.Stored();
+    // Cut; changed; with a serial that is none of its own, or none at all.
+    for (const std::string& damaged :
+         {whole.substr(0, 500), With(whole, "three", "thr33"),
+          With(whole, "\"serial\": 4", "\"serial\": 9000000"),
+          With(whole, "\"serial\": 4", "\"serial\": 2"),
+          std::string("{\"serial\":1,\"lineage\":\"x\"}"), std::string()}) {
+      SCOPED_TRACE(damaged.substr(0, 200));
+      world.server.Overwrite(damaged);
+      HttpRun mend(world.Open());
+      ASSERT_TRUE(mend.TakeLock());
+      EXPECT_EQ(mend.Load().error().code, ErrorCode::kDataLoss);
+      EXPECT_THAT(mend.Load().error().hint, HasSubstr("`podctl state restore` takes one"));
+      const auto history = mend.store->History();
+      ASSERT_TRUE(history) << history.error().message;
+      if (damaged.size() >= 500 && damaged.find("9000000") == std::string::npos &&
+          damaged.find("\"serial\": 2") == std::string::npos) {
+        ASSERT_EQ(history->size(), 3U);
+        EXPECT_EQ(history->front().serial, 3U);
+      }
+      const auto old = mend.store->LoadHistory(3);
+      ASSERT_TRUE(old) << old.error().message;
+      ASSERT_TRUE(mend.store->SetAside());
+      ASSERT_TRUE(mend.Load());
+      mend.state = *old;
+      mend.state.serial = 4;  // as who restores 3 has it
+      const auto pushed = mend.store->Push(mend.state, &mend.at);
+      ASSERT_TRUE(pushed) << pushed.error().message;
+      EXPECT_GE(mend.state.serial, 5U);
+      EXPECT_EQ(UidIn(world), "two");
+    }
+  }
+}
+
+TEST(HttpStore, WhereNoSerialsAreKeptADamagedStateIsSaidToNeedACopy) {
+  HttpWorld world(Kind::kPlain);
+  HttpRun run = Running(world);
+  world.server.Overwrite(world.server.Stored()->substr(0, 500));
+  const Error error = run.Load().error();
+  EXPECT_EQ(error.code, ErrorCode::kDataLoss);
+  EXPECT_THAT(error.hint, HasSubstr("podctl state push --force FILE"));
+  EXPECT_THAT(error.hint, Not(HasSubstr("history")));
+}
+
 TEST(HttpStore, AStateThatIsTooLargeIsNotBegun) {
   HttpWorld world;
   HttpRun run = Running(world);
