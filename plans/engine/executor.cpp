@@ -1,5 +1,7 @@
 #include "plans/engine/executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -355,6 +357,17 @@ class Loop {
   // state does not.
   void SaveTheRest() {
     Save();
+    // Everything is stored after all, by a run that was not overtaken: then that it was not for a
+    // while is no verdict on the state.
+    const bool passed = result_.save_error && !journal_.dirty() &&
+                        result_.save_error->code != ErrorCode::kFailedPrecondition;
+    if (passed) {
+      const Error outage = *std::exchange(result_.save_error, {});
+      result_.warnings.push_back(fmt::format(
+          "the state could not be saved for a while, and was saved in the end ({}){}",
+          outage.message,
+          result_.ok() ? "" : "; in between nothing was begun: apply again for the rest"));
+    }
     if (!result_.save_error) return EndRun();
     if (!journal_.dirty()) return;
     result_.unsaved = true;

@@ -106,7 +106,7 @@ struct ExecuteResult {
   std::vector<Address> behind_queued;
   bool interrupted = false;
   // The first failure to save. After it nothing was begun, but the run waited for what was under
-  // way.
+  // way. None where everything was saved in the end: then `warnings` tell of it.
   std::optional<Error> save_error;
   bool lock_failed = false;  // it is of the state's lock, which could not be kept
   // The last save failed too, so that the stored state lacks what this run did. Then it was written
@@ -114,11 +114,11 @@ struct ExecuteResult {
   bool unsaved = false;
   std::string saved_aside;
   std::optional<Error> aside_error;
-  std::vector<std::string> warnings;  // of the store
+  std::vector<std::string> warnings;  // of the store, and of an outage that is over
 
   // Also false where something was not begun although nothing prevented it.
   bool ok() const {
-    return failures.empty() && !interrupted && !save_error &&
+    return failures.empty() && !interrupted && !save_error && unfinished.empty() &&
            std::none_of(skipped.begin(), skipped.end(),
                         [](const Skip& skip) { return skip.cause.empty(); });
   }

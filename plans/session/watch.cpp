@@ -323,6 +323,7 @@ RoundEnd WatchSession::Act(PlanRun& run, const WatchedPlan& watched) {
     if (IsNews(KeyOf(result))) listener_.OnFailures(result);
     return RoundEnd::kFailed;
   }
+  if (!result.ok()) return RoundEnd::kFailed;  // the state's place was out of reach for a while
   TellQueued(result.queued);
   if (result.recovered > 0 || (watched.acts && result.queued.empty())) listener_.OnDone(result);
   return Fine(watched.acts ? RoundEnd::kActed : RoundEnd::kNothing);

@@ -136,6 +136,22 @@ TEST_P(HttpState, ADamagedStateIsReplacedByAnEarlierOne) {
   ExpectOneNodeAndAnEmptyPlan();
 }
 
+// The server is away for longer than a save is tried again, and comes back before the run ends.
+TEST_P(HttpState, AnOutageThatIsOverAtTheEndIsAWarning) {
+  auto run = Holder();
+  server_.GoAway(true);
+  ASSERT_TRUE(Eventually([&] { return !Asides().empty(); }, std::chrono::seconds(60)))
+      << run->err();
+  server_.GoAway(false);
+  const RunResult end = run->Result();
+  EXPECT_THAT(end.out + end.err, HasSubstr("could not be saved for a while, and was saved in the "
+                                           "end"))
+      << end;
+  EXPECT_THAT(end.err, Not(HasSubstr("Error: the state could not be saved"))) << end;
+  EXPECT_TRUE(Asides().empty()) << end;
+  ExpectOneNodeAndAnEmptyPlan();
+}
+
 TEST_P(HttpState, NoPasswordIsEverShown) {
   box_.SetVariable("TF_HTTP_PASSWORD", "hunter2");
   for (const Arguments& words : {Arguments{"plan"}, Arguments{"apply", "--auto-approve"},

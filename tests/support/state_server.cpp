@@ -46,6 +46,7 @@ http::Response StateServer::Answer(const std::string& method, const std::string&
                                    const std::map<std::string, std::string>& headers,
                                    const std::string& body) {
   const std::lock_guard guard(mutex_);
+  if (away_) return Status(503);
   const auto header = [&](const char* name) {
     const auto it = headers.find(name);
     return it == headers.end() ? "" : it->second;
@@ -179,6 +180,11 @@ void StateServer::Remove() {
 std::string StateServer::LockId() {
   const std::lock_guard guard(mutex_);
   return lock_id_;
+}
+
+void StateServer::GoAway(bool away) {
+  const std::lock_guard guard(mutex_);
+  away_ = away;
 }
 
 void StateServer::BreakLock() {

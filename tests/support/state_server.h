@@ -33,6 +33,7 @@ class StateServer {
   void Remove();                             // state, versions and lock
   std::string LockId();                      // empty: nobody holds it
   void BreakLock();
+  void GoAway(bool away);  // every request is answered with 503 then
   std::size_t Versions();
 
   static constexpr const char* kUser = "alice";
@@ -49,6 +50,7 @@ class StateServer {
   const Kind kind_;
   std::mutex mutex_;
   bool known_ = false;  // locked or saved once
+  bool away_ = false;
   std::optional<std::string> stored_;
   std::map<std::uint64_t, std::string> versions_;
   std::string lock_id_;
