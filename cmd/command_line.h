@@ -26,6 +26,7 @@ struct GlobalOptions {
   std::vector<std::string> var_files;
   int parallelism = 10;
   int state_history = 5;  // generations of the state that are kept
+  bool lock = true;       // --lock=false: take no lock of the state
   std::chrono::milliseconds lock_timeout{0};
   bool json = false;
   bool no_color = false;

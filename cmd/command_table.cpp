@@ -53,6 +53,8 @@ constexpr Flag kGlobalFlags[] = {
     Within(1, 1000,
            OneValue<&GlobalOptions::state_history>(
                "--state-history", "N", "generations of the state that are kept (default 5)")),
+    OneValue<&GlobalOptions::lock>("--lock", "true|false",
+                                   "lock the state; --lock=false only compares before each save"),
     OneValue<&GlobalOptions::lock_timeout>(
         "--lock-timeout", "DURATION",
         "how long to wait for the state's lock (default: not at all)"),

@@ -479,6 +479,7 @@ std::unique_ptr<StateStore> Wiring::OpenHttpStore(const std::string& url) {
   options.keep = static_cast<std::size_t>(options_.state_history);
   options.aside_folders = AsideFolders();
   options.on_warning = TellWarning;
+  options.lock = options_.lock;
   return std::make_unique<HttpStore>(
       *std::move(place),
       HttpStoreDoors{*parts_->http, parts_->files, parts_->clock, parts_->random, TellOfWait},
@@ -520,6 +521,7 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
     options.aside_folders = AsideFolders();
     options.on_pause = TellOfPause;
     options.on_warning = TellWarning;
+    options.lock = options_.lock;
     return std::make_unique<JournalStore>(**place, parts_->files, parts_->clock, parts_->random,
                                           LockHolder::ThisProcess(), kinds().remembered,
                                           std::move(options));
@@ -527,6 +529,7 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
   LocalStoreOptions options;
   options.keep = static_cast<std::size_t>(options_.state_history);
   options.temp_folder = parts_->environment.Get("TMPDIR").value_or(options.temp_folder);
+  options.lock = options_.lock;
   return std::make_unique<LocalStore>(path, parts_->files, parts_->clock, parts_->random,
                                       LockHolder::ThisProcess(), kinds().remembered,
                                       std::move(options));
@@ -583,6 +586,13 @@ PlanRequest Wiring::plan_request(PlanOptions plan, const std::string& operation)
 }
 
 LockRequest Wiring::lock_request(const std::string& operation) {
+  if (!options_.lock) {
+    reporter().ShowWarning(
+        fmt::format("`{}` does not lock the state", operation),
+        "With `--lock=false` nothing keeps another run away: both may make what the spec asks for, "
+        "and of two that save one is refused, and may be the other. Use it where you know that "
+        "nobody else is at work.");
+  }
   LockWait wait(options_.lock_timeout);
   wait.on_wait = [this](const LockInfo& holder, std::chrono::milliseconds waited) {
     reporter().TellLockWait(holder, waited);

@@ -86,7 +86,7 @@ class Wiring {
 
   // What the flags of every command say. `operation`: for the lock; empty: none is wanted.
   PlanRequest plan_request(PlanOptions plan, const std::string& operation = {});
-  // With --lock-timeout; who waits is told so.
+  // With --lock and --lock-timeout; who waits, or takes no lock, is told so.
   LockRequest lock_request(const std::string& operation);
   LoadOptions SpecOptions();
   Spec ReadSpec(Diagnostics& problems);

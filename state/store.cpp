@@ -26,6 +26,11 @@ constexpr std::pair<const char*, std::string LockInfo::*> kTexts[] = {
 constexpr std::pair<const char*, std::string LockInfo::*> kSpareTexts[] = {
     {"Commit", &LockInfo::commit}, {"RunUrl", &LockInfo::run_url}};
 
+class HoldsNothing final : public StateLock {
+ public:
+  std::string TakeoverNote() const override { return ""; }
+};
+
 }  // namespace
 
 std::string MeantStateUrl(std::string_view place) {
@@ -36,6 +41,10 @@ std::string MeantStateUrl(std::string_view place) {
     return fmt::format("{}//{}", scheme, place.substr(rest));
   }
   return "";
+}
+
+std::unique_ptr<StateLock> NoStateLock() {
+  return std::make_unique<HoldsNothing>();
 }
 
 Result<void> CheckPush(const Snapshot& stored, const State& pushed, bool force) {

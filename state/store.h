@@ -66,6 +66,9 @@ class StateLock {
   virtual std::string TakeoverNote() const = 0;
 };
 
+// What a store gives whose user wants no lock to be taken: it holds none.
+std::unique_ptr<StateLock> NoStateLock();
+
 // The store's own, opaque token for one generation: a save succeeds only if that generation is what
 // is stored. Empty: nothing is stored. The journal of a run holds the token of the generation that
 // the run continues. It is a fencing token: a run that was overtaken while it slept has an old one

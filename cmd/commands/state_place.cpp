@@ -129,7 +129,10 @@ int RunUnlock(Wiring& wiring, const UnlockOptions& options) {
   return 0;
 }
 
-std::string UnlockConflict(const UnlockOptions& options, const GlobalOptions& /*global*/) {
+std::string UnlockConflict(const UnlockOptions& options, const GlobalOptions& global) {
+  if (!global.lock && options.if_stale) {
+    return "`--if-stale` tries the lock: it does not go with `--lock=false`";
+  }
   if (options.id.empty() != options.if_stale) {
     return options.if_stale ? "`--if-stale` finds the lock itself: give no ID"
                             : "which lock? Give its ID, or --if-stale";

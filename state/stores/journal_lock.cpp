@@ -186,6 +186,7 @@ Result<std::unique_ptr<StateLock>> JournalStore::Lock(const LockInfo& info, cons
   if (options_.run.operation.empty()) options_.run.operation = info.operation;
   if (options_.run.command.empty()) options_.run.command = info.command;
   if (auto complete = std::exchange(options_.complete_run, {})) complete(&options_.run);
+  if (!options_.lock) return NoStateLock();
   const LeaseText mine{FilledIn(info), options_.ttl, 0, self_.mark};
   const Clock::SteadyTime began = clock_.Steady();
   const Clock::SteadyTime deadline = began + wait.timeout;

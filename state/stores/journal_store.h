@@ -65,6 +65,7 @@ struct JournalStoreOptions {
   // For SaveAside, when the place is out of reach: the first one that can be written to. They are
   // made where they are not there.
   std::vector<std::string> aside_folders = {"/tmp"};
+  bool lock = true;  // false: Lock takes none
 };
 
 // Not thread safe, but for MayStart. Doors must outlive the store and its locks.

@@ -67,6 +67,7 @@ Error Cancelled() {
 Result<std::unique_ptr<StateLock>> LocalStore::Lock(const LockInfo& info, const LockWait& wait,
                                                     std::stop_token stop) {
   if (stop.stop_requested()) return Cancelled();
+  if (!options_.lock) return NoStateLock();
   Result<std::string> target = Target();
   if (!target) return target.error();
   const Clock::SteadyTime began = clock_.Steady();

@@ -33,6 +33,7 @@ std::string NameOf(const std::string& path);
 struct LocalStoreOptions {
   std::size_t keep = 5;  // generations in PATH.history; 0: none is kept, and none is removed
   std::string temp_folder = "/tmp";  // for SaveAside, when nothing can be written beside the state
+  bool lock = true;                  // false: Lock takes none
 };
 
 // Not thread safe: one loop owns the state. Doors must outlive the store and its locks.

@@ -137,6 +137,12 @@ TEST(Arguments, AskingCanBeSwitchedOff) {
   EXPECT_TRUE(Parse({"apply", "--input=true"}).global.input);
 }
 
+TEST(Arguments, TheLockCanBeLeftAlone) {
+  EXPECT_TRUE(Parse({"apply"}).global.lock);
+  EXPECT_FALSE(Parse({"apply", "--lock=false"}).global.lock);
+  EXPECT_FALSE(Parse({"--lock=false", "state", "push", "x"}).global.lock);
+}
+
 TEST(Arguments, PlanHasItsFlags) {
   const auto options = Parse<ApplyOptions>({"plan", "--detailed-exitcode", "--destroy"});
   EXPECT_TRUE(options.detailed_exitcode);
@@ -334,6 +340,8 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"apply", "--parallelism", "0"},
       {"apply", "--parallelism", "many"},
       {"apply", "--lock-timeout", "soon"},
+      {"apply", "--lock"},
+      {"unlock", "--if-stale", "--lock=false"},
       {"apply", "--var", "novalue"},
       {"apply", "--zone"},
       {"emulator", "--workers", "plenty"},

@@ -152,6 +152,14 @@ TEST_P(HttpState, AnOutageThatIsOverAtTheEndIsAWarning) {
   ExpectOneNodeAndAnEmptyPlan();
 }
 
+TEST_P(HttpState, WithoutTheLockARunWarnsAndSaves) {
+  const RunResult run = box_.Run({"apply", "--auto-approve", "--lock=false"});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_THAT(run.out + run.err, HasSubstr("`apply` does not lock the state"));
+  ExpectOneNodeAndAnEmptyPlan();
+  EXPECT_THAT(box_.Run({"plan", "--lock=false"}).err, Not(HasSubstr("does not lock")));
+}
+
 TEST_P(HttpState, NoPasswordIsEverShown) {
   box_.SetVariable("TF_HTTP_PASSWORD", "hunter2");
   for (const Arguments& words : {Arguments{"plan"}, Arguments{"apply", "--auto-approve"},
@@ -164,6 +172,25 @@ TEST_P(HttpState, NoPasswordIsEverShown) {
   const RunResult run = box_.Run({"plan"});
   EXPECT_NE(run.code, 0);
   EXPECT_THAT(run.err, HasSubstr("would stand in logs"));
+}
+
+// A server that has no lock, and takes any serial: only who says so saves there.
+TEST(PlainHttpState, WithoutALockOneMustSaySo) {
+  Sandbox box;
+  box.StartEmulator("none", "0.1s");
+  StateServer server(Kind::kPlain);
+  StateServerOnPort port(server);
+  box.SetVariable("TF_HTTP_USERNAME", StateServer::kUser);
+  box.SetVariable("TF_HTTP_PASSWORD", StateServer::kPassword);
+  box.WriteSpec("  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n");
+  box.WriteFile("podctl.yaml", "state: " + port.url() + "\n" + box.ReadFile("podctl.yaml"));
+  const RunResult refused = box.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("--lock=false"));
+  EXPECT_EQ(box.Calls("nodes.create"), 0);
+  const RunResult run = box.Run({"apply", "--auto-approve", "--lock=false"});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_EQ(box.Run({"plan", "--detailed-exitcode"}).code, 0);
 }
 
 }  // namespace

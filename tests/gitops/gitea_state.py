@@ -287,6 +287,13 @@ def damaged(world):
     check("so that nothing is lost", "No changes" in run.stdout, said(run))
 
 
+def without_the_lock(world):
+    folder = world.spec("hurt", ["n", "o"])
+    run = world.podctl(folder, "apply", "--auto-approve", "--lock=false")
+    check("--lock=false saves, and warns",
+          run.returncode == 0 and "does not lock the state" in run.stderr + run.stdout, said(run))
+
+
 def who_may_only_read(world):
     folder = world.spec("life", ["a", "b", "e"])
     before = world.creates()

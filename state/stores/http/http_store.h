@@ -35,6 +35,7 @@ struct HttpStoreOptions {
   std::vector<std::string> aside_folders = {"/tmp"};
   // Of a lock that may not be released, a sentence. May be empty.
   std::function<void(const std::string& warning)> on_warning = {};
+  bool lock = true;  // false: Lock takes none
 };
 
 struct HttpStoreDoors {

@@ -284,6 +284,33 @@ TEST(HttpStore, AServerWithoutAKnownLockIsRefusedUntilSomebodySaysSo) {
   EXPECT_THAT(refused.error().hint, HasSubstr("--lock=false"));
 }
 
+// Then the look before each save is what is left; and the server's own refusal.
+TEST(HttpStore, WithoutTakingTheLockItSavesWhatContinues) {
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    HttpPlace place = world.Place();
+    if (kind == Kind::kPlain) place.lock_url.clear();
+    HttpStoreOptions options;
+    options.lock = false;
+    const auto open = [&] {
+      return std::make_unique<HttpStore>(
+          place, HttpStoreDoors{world.transport, world.files, world.clock, world.random},
+          world.NextHolder(), RememberedKinds(), options);
+    };
+    HttpRun run(open());
+    ASSERT_TRUE(run.TakeLock());
+    run.state = SampleState();
+    ASSERT_TRUE(run.Save());
+    EXPECT_EQ(world.server.LockId(), "");
+    HttpRun second(open());
+    ASSERT_TRUE(second.TakeLock());
+    ASSERT_TRUE(second.Load());
+    ASSERT_TRUE(second.Mark("second"));
+    EXPECT_EQ(run.Mark("first").error().code, ErrorCode::kFailedPrecondition);
+    EXPECT_EQ(UidIn(world), "second");
+  }
+}
+
 TEST(HttpStore, UnlockingByIdReleasesWhatWasLeftBehind) {
   for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
     HttpWorld world(kind);
