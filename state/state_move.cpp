@@ -12,6 +12,7 @@ namespace podctl {
 namespace {
 
 constexpr const char* kMoveKey = "move";
+constexpr const char* kNothing = "none";  // the stage of no move
 constexpr std::pair<const char*, StateMove::Stage> kStages[] = {
     {"leaving", StateMove::Stage::kLeaving},
     {"gone", StateMove::Stage::kGone},
@@ -21,6 +22,17 @@ constexpr std::pair<const char*, std::string StateMove::*> kMoveTexts[] = {
     {"lineage", &StateMove::lineage},
     {"since", &StateMove::since},
     {"who", &StateMove::who}};
+
+// `move` and `state` as they are to stand there.
+std::string MoveDocument(const std::string& lineage, std::uint64_t serial, const Value& move,
+                         const std::string& state) {
+  std::string text =
+      fmt::format("{{\n  \"format_version\": {},\n  \"podctl_version\": \"{}\",\n  \"lineage\": ",
+                  kMovedFormatVersion, PODCTL_VERSION);
+  AppendJsonText(lineage, &text);
+  return text += fmt::format(",\n  \"serial\": {},\n  \"{}\": {},\n  \"state\":\n{}}}\n", serial,
+                             kMoveKey, ToJson(move), state);
+}
 
 // What a place says is data, of any length.
 std::string ShownOfMove(const std::string& text) {
@@ -90,17 +102,22 @@ std::optional<StateMove> MoveOfDocument(const Value& document) {
   return MoveFromValue(document[kMoveKey]);
 }
 
-std::string PlacedToJson(const PlacedState& placed) {
+std::string PlacedToJson(const PlacedState& placed, std::optional<std::uint64_t> serial) {
   if (!placed.move) return StateToJson(placed.state.value_or(State{}));
-  std::string text =
-      fmt::format("{{\n  \"format_version\": {},\n  \"podctl_version\": \"{}\",\n  \"lineage\": ",
-                  kMovedFormatVersion, PODCTL_VERSION);
-  AppendJsonText(placed.move->lineage, &text);
-  text += fmt::format(",\n  \"serial\": {},\n  \"{}\": ", placed.move->serial, kMoveKey);
-  text += ToJson(MoveToValue(*placed.move));
-  text += ",\n  \"state\":\n";
-  text += placed.state ? StateToJson(*placed.state) : "null\n";
-  return text += "}\n";
+  return MoveDocument(placed.move->lineage, serial.value_or(placed.move->serial),
+                      MoveToValue(*placed.move),
+                      placed.state ? StateToJson(*placed.state) : "null\n");
+}
+
+std::string NothingToJson(const std::string& lineage, std::uint64_t serial) {
+  Value nothing = Value::EmptyMap();
+  nothing.Set("stage", kNothing);
+  return MoveDocument(lineage, serial, nothing, "null\n");
+}
+
+bool IsNothing(const Value& document) {
+  return document.is_map() && document["format_version"] == Value(kMovedFormatVersion) &&
+         document[kMoveKey].is_map() && document[kMoveKey]["stage"] == Value(kNothing);
 }
 
 Result<PlacedState> PlacedFromJson(std::string_view text, const std::string& origin,

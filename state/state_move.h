@@ -51,12 +51,18 @@ std::optional<StateMove> MoveFromValue(const Value& value);
 // Of a document with a move; one of a state alone is as StateToJson has it.
 inline constexpr int kMovedFormatVersion = 6;
 
-// There must be a state or a move.
-std::string PlacedToJson(const PlacedState& placed);
+// There must be a state or a move. `serial`: the document's own beside a move; nullopt: the move's.
+std::string PlacedToJson(const PlacedState& placed,
+                         std::optional<std::uint64_t> serial = std::nullopt);
 // As StateFromJson, which refuses a document with a move by WhyMoved.
 Result<PlacedState> PlacedFromJson(std::string_view text, const std::string& origin,
                                    RecordKinds kinds);
 // Of a document that was parsed; nullopt: it says nothing of a move.
 std::optional<StateMove> MoveOfDocument(const Value& document);
+
+// The document that stands where nothing does, for a place whose document can be replaced and not
+// removed. Readers that do not know it take it for a move. `lineage`: of what stood there before.
+std::string NothingToJson(const std::string& lineage, std::uint64_t serial);
+bool IsNothing(const Value& document);
 
 }  // namespace podctl

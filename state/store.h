@@ -182,11 +182,17 @@ class StateStore {
     if (!stored) return stored.error();
     return PlacedAt{{std::move(stored->state), std::nullopt}, stored->generation};
   }
-  // Makes that what stands here, durably, all or nothing, with the lineage and the serial that it
-  // has; neither state nor move: nothing. Else as Push.
-  virtual Result<void> PutPlace(const PlacedState& /*placed*/, Generation* /*at*/) {
+  // Whether that could be put here, as far as it can be told without trying: asked before anything
+  // is marked.
+  virtual Result<void> MayPutPlace(const PlacedState& /*placed*/) {
     return MakeError(ErrorCode::kUnimplemented,
                      "a state cannot be moved from or to " + Where() + " by this podctl");
+  }
+  // Makes that what stands here, durably, all or nothing, with the lineage and the serial that it
+  // has; neither state nor move: nothing. Else as Push. Where no serial is taken twice, a state
+  // that runs are to go on from may get a later one: LoadPlace tells.
+  virtual Result<void> PutPlace(const PlacedState& placed, Generation* /*at*/) {
+    return MayPutPlace(placed);
   }
 
   // What went wrong but is no reason to fail (an old generation could not be kept), one sentence

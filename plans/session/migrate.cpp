@@ -20,6 +20,23 @@ bool IsLive(const PlacedAt& place) {
   return place.placed.state && !place.placed.move;
 }
 
+// Not: it may have arrived, or may yet.
+bool IsRefusal(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kUnauthenticated:
+    case ErrorCode::kPermissionDenied:
+    case ErrorCode::kNotFound:
+    case ErrorCode::kFailedPrecondition:
+    case ErrorCode::kResourceExhausted:
+    case ErrorCode::kOutOfRange:
+    case ErrorCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Error NothingToEnd(const MovePlace& from, const MovePlace& to) {
   return MakeError(ErrorCode::kNotFound,
                    fmt::format("no move of the state {} to {} was interrupted", from.store.Where(),
@@ -108,9 +125,22 @@ class Mover {
           "into the spec (`state:`).");
     }
     if (auto may = MayArrive(); !may) return may;
-    const StateMove leaving = Mark(Stage::kLeaving, to_.name);
-    if (auto put = Put(from_, {old_.placed.state, leaving}, &old_); !put) return put;
-    return Send();
+    const PlacedState leaving{old_.placed.state, Mark(Stage::kLeaving, to_.name)};
+    const PlacedState arriving{old_.placed.state, Mark(Stage::kArriving, from_.name)};
+    // A place that cannot take part is to be found out before runs are kept out of the old one.
+    if (auto may = to_.store.MayPutPlace(arriving); !may) return may;
+    if (auto may = from_.store.MayPutPlace(leaving); !may) return may;
+    if (auto put = Put(from_, leaving, &old_); !put) return put;
+    Result<void> sent = Send();
+    return sent || !refused_ ? sent : CallOff(sent.error());
+  }
+
+  // The new place said no, and has what it had: then runs need not be kept out of the old one.
+  Error CallOff(Error why) {
+    if (!Put(from_, {old_.placed.state, std::nullopt}, &old_)) return why;
+    const std::string stays = fmt::format("The state stays in {}.", from_.store.Where());
+    why.hint = why.hint.empty() ? stays : fmt::format("{} {}", Sentence(why.hint), stays);
+    return why;
   }
 
   // The new place must hold nothing that would be lost: nothing at all, what an earlier move of
@@ -136,7 +166,10 @@ class Mover {
     const StateMove arriving = Mark(Stage::kArriving, from_.name);
     const PlacedState sent{old_.placed.state, arriving};
     if (new_.placed != sent) {
-      if (auto put = Put(to_, sent, &new_); !put) return put;
+      if (auto put = Put(to_, sent, &new_); !put) {
+        refused_ = IsRefusal(put.error().code);
+        return put;
+      }
     }
     // What was sent is believed when it is read, and not before.
     Result<PlacedAt> read = to_.store.LoadPlace();
@@ -157,7 +190,12 @@ class Mover {
   // The old place is gone.
   Result<void> Arrive() {
     if (auto put = Put(to_, {new_.placed.state, std::nullopt}, &new_); !put) return put;
-    return Tell(*new_.placed.state);
+    return Tell(Settled(to_, new_));
+  }
+  // As it stands there now: the place may have given it another serial.
+  static State Settled(const MovePlace& place, const PlacedAt& put) {
+    auto stands = place.store.LoadPlace();
+    return stands && IsLive(*stands) ? *std::move(stands->placed.state) : *put.placed.state;
   }
   Result<void> Tell(const State& state) {
     end_.moved = true;
@@ -193,7 +231,7 @@ class Mover {
       if (auto put = Put(to_, {}, &new_); !put) return put;
     }
     if (auto put = Put(from_, {old_.placed.state, std::nullopt}, &old_); !put) return put;
-    if (auto told = Tell(*old_.placed.state); !told) return told;
+    if (auto told = Tell(Settled(from_, old_)); !told) return told;
     end_.moved = false;
     return {};
   }
@@ -205,6 +243,7 @@ class Mover {
   std::unique_ptr<StateLock> to_lock_;
   PlacedAt old_;
   PlacedAt new_;
+  bool refused_ = false;  // the new place took nothing, and surely has nothing of it
   MoveEnd end_;
 };
 

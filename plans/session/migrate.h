@@ -1,4 +1,4 @@
-// Moves a state from one place to another, whatever keeps it there: local file, bucket. Each step
+// Moves a state from one place to another, whatever keeps it there. Each step
 // leaves the two places such that the move can be ended or called off by anybody who can reach
 // both, and that runs go on in one of them at most (state/state_move.h).
 #pragma once

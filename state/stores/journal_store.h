@@ -94,6 +94,7 @@ class JournalStore final : public StateStore {
   void DropAside(const std::string& where) override;
   Result<std::string> SetAside() override;
   Result<PlacedAt> LoadPlace() override;
+  Result<void> MayPutPlace(const PlacedState& /*placed*/) override { return {}; }
   Result<void> PutPlace(const PlacedState& placed, Generation* at) override;
   std::vector<std::string> TakeWarnings() override { return std::exchange(warnings_, {}); }
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,

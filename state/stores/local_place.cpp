@@ -20,6 +20,12 @@ Result<PlacedAt> LocalStore::LoadPlace() {
   return PlacedAt{*std::move(placed), GenerationOf(*text)};
 }
 
+Result<void> LocalStore::MayPutPlace(const PlacedState& placed) {
+  if (Result<std::string> target = Target(); !target) return target.error();
+  if (PlacedToJson(placed).size() <= kMaxStateBytes) return {};
+  return TooLarge();
+}
+
 Result<void> LocalStore::PutPlace(const PlacedState& placed, Generation* at) {
   Result<std::string> target = Target();
   if (!target) return target.error();

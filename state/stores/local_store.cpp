@@ -108,6 +108,12 @@ Error LocalStore::CannotRead(Error error) const {
   return error;
 }
 
+Error LocalStore::TooLarge() const {
+  return MakeError(
+      ErrorCode::kResourceExhausted,
+      fmt::format("the state {} would be larger than {} MiB", path_, kMaxStateBytes >> 20));
+}
+
 Result<Snapshot> LocalStore::Load() {
   Result<std::string> target = Target();
   if (!target) return target.error();
@@ -268,11 +274,7 @@ Result<void> LocalStore::Put(State& state, Generation* at, bool push) {
 // Puts `text` in the place of what is stored.
 Result<void> LocalStore::Write(const std::string& target, const std::string& text,
                                const Stored& stored) {
-  if (text.size() > kMaxStateBytes) {
-    return MakeError(
-        ErrorCode::kResourceExhausted,
-        fmt::format("the state {} would be larger than {} MiB", path_, kMaxStateBytes >> 20));
-  }
+  if (text.size() > kMaxStateBytes) return TooLarge();
   const std::string temp = Beside(target, TempName(target, self_.pid, random_.Uuid()));
   if (Result<void> made = files_.WriteNew(temp, text, kPrivate); !made) {
     // Half a file may stand there; nobody reads it, so a failure to remove it changes nothing.

@@ -52,6 +52,7 @@ class LocalStore : public StateStore {
   void DropAside(const std::string& where) override;
   Result<std::string> SetAside() override;
   Result<PlacedAt> LoadPlace() override;
+  Result<void> MayPutPlace(const PlacedState& placed) override;
   Result<void> PutPlace(const PlacedState& placed, Generation* at) override;
   std::vector<std::string> TakeWarnings() override { return std::exchange(warnings_, {}); }
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
@@ -79,6 +80,7 @@ class LocalStore : public StateStore {
   // The file to replace, links followed; an error that names the folder when there is none.
   Result<std::string> Target();
   Error CannotRead(Error error) const;
+  Error TooLarge() const;
   Result<Stored> HoldStored(const std::string& target);
   Result<void> Know(const Stored& stored);
   Error Stale(const Stored& stored, const Generation& at) const;

@@ -136,6 +136,45 @@ TEST_P(HttpState, ADamagedStateIsReplacedByAnEarlierOne) {
   ExpectOneNodeAndAnEmptyPlan();
 }
 
+TEST_P(HttpState, AStateMovesThereFromAFileAndBack) {
+  const std::string url = port_->url();
+  WriteSpec("podctl.state.json");
+  ASSERT_EQ(box_.Run({"apply", "--auto-approve"}).code, 0);
+  const RunResult there = box_.Run({"state", "migrate", "--to", url});
+  ASSERT_EQ(there.code, 0) << there;
+  EXPECT_THAT(there.out, AllOf(HasSubstr("Moved the state from podctl.state.json to " + url),
+                               HasSubstr("state: " + url)));
+  const RunResult refused = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("was moved to " + url));
+  WriteSpec(url);
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+  const RunResult back = box_.Run({"state", "migrate", "--to", "podctl.state.json"});
+  ASSERT_EQ(back.code, 0) << back;
+  for (const Arguments& words :
+       {Arguments{"plan"}, Arguments{"apply", "--auto-approve"}, Arguments{"state", "list"},
+        Arguments{"state", "push", "--force", "podctl.state.json"}}) {
+    const RunResult run = box_.Run(words);
+    EXPECT_EQ(run.code, 1) << run;
+    EXPECT_THAT(run.err, HasSubstr("was moved to /")) << run;
+  }
+  WriteSpec("podctl.state.json");
+  EXPECT_EQ(box_.Calls("nodes.create"), 1);
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+  EXPECT_EQ(server_.LockId(), "");
+}
+
+TEST_P(HttpState, AMoveThatTheServerRefusesKeepsNobodyOut) {
+  WriteSpec("podctl.state.json");
+  ASSERT_EQ(box_.Run({"apply", "--auto-approve"}).code, 0);
+  const std::string before = box_.ReadFile("podctl.state.json");
+  box_.SetVariable("TF_HTTP_PASSWORD", "wrong");
+  const RunResult refused = box_.Run({"state", "migrate", "--to", port_->url()});
+  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_EQ(box_.ReadFile("podctl.state.json"), before);
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+}
+
 // The server is away for longer than a save is tried again, and comes back before the run ends.
 TEST_P(HttpState, AnOutageThatIsOverAtTheEndIsAWarning) {
   auto run = Holder();

@@ -267,6 +267,73 @@ def left_behind_elsewhere(world):
     check("once", run.returncode != 0 and "is not locked" in run.stderr, said(run))
 
 
+def set_state(folder, place):
+    text = (folder / "podctl.yaml").read_text()
+    (folder / "podctl.yaml").write_text(re.sub(r"(?m)^state: .*$", "state: " + place, text))
+
+
+def moved_there_and_back(world):
+    folder = world.spec("moves", ["m"])
+    url = world.url("moves")
+    set_state(folder, "here.json")
+    run = world.podctl(folder, "apply", "--auto-approve")
+    check("a state in a file", run.returncode == 0, said(run))
+    before = world.creates()
+    run = world.podctl(folder, "state", "migrate", "--to", url, password="wrong-one")
+    check("a move that Gitea refuses changes nothing",
+          run.returncode != 0 and '"move"' not in (folder / "here.json").read_text(), said(run))
+    run = world.podctl(folder, "state", "migrate", "--to", url)
+    check("moves to Gitea", run.returncode == 0 and url in run.stdout, said(run))
+    run = world.podctl(folder, "plan")
+    check("the file says where it went", f"was moved to {url}" in run.stderr, said(run))
+    set_state(folder, url)
+    run = world.podctl(folder, "plan")
+    check("and there it is whole", "No changes" in run.stdout, said(run))
+    run = world.podctl(folder, "state", "migrate", "--to", "there.json")
+    check("moves into another file", run.returncode == 0, said(run))
+    for words in (["plan"], ["apply", "--auto-approve"], ["state", "push", "--force", "there.json"]):
+        run = world.podctl(folder, *words)
+        check(f"Gitea's says so to {words[0]} {words[1] if len(words) > 1 else ''}".rstrip(),
+              run.returncode != 0 and "was moved to" in run.stderr, said(run))
+    set_state(folder, "there.json")
+    run = world.podctl(folder, "state", "migrate", "--to", url)
+    check("and back to Gitea, over that word", run.returncode == 0, said(run))
+    set_state(folder, url)
+    run = world.podctl(folder, "plan")
+    check("whole", "No changes" in run.stdout and world.creates() == before, said(run))
+    run = world.podctl(folder, "state", "history", "--json")
+    check("no word of a move is a generation", run.returncode == 0 and "moved" not in run.stdout,
+          said(run))
+    run = world.podctl(folder, "state", "pull")
+    (folder / "pulled.json").write_text(run.stdout)
+
+
+def killed_while_it_moves(world):
+    for after in range(40):
+        name = f"cut{after}"
+        folder = world.spec(name, [])
+        (folder / "podctl.yaml").write_text((folder / "podctl.yaml").read_text() + "  {}\n")
+        set_state(folder, "here.json")
+        shutil.copy(world.folder / "moves" / "pulled.json", folder / "here.json")
+        process = world.begin(folder, "state", "migrate", "--to", world.url(name))
+        time.sleep(0.02 * after)
+        ended = process.poll() is not None
+        process.kill()
+        process.communicate()
+        run = world.podctl(folder, "state", "migrate", "--resume")
+        if "no move of the state" in run.stderr:
+            run = world.podctl(folder, "state", "migrate", "--to", world.url(name))
+        if run.returncode != 0:
+            check(f"a move killed after {20 * after} ms is ended", False, said(run))
+        set_state(folder, world.url(name))
+        run = world.podctl(folder, "state", "list")
+        if run.returncode != 0 or "pod.m" not in run.stdout:
+            check(f"a move killed after {20 * after} ms arrives whole", False, said(run))
+        if ended:
+            break
+    check(f"a move killed at {after + 1} moments is ended each time", True)
+
+
 def damaged(world):
     folder = world.spec("hurt", ["n"])
     run = world.podctl(folder, "apply", "--auto-approve")
@@ -351,6 +418,12 @@ resource "terraform_data" "x" {{ input = "one" }}
     check("and leaves podctl's state alone", world.request("GET", world.url("life"))[1] == ours)
     run = world.podctl(world.folder / "life", "lock", "status")
     check("and no lock behind", "Nobody holds" in run.stdout, said(run))
+    run = world.podctl(world.folder / "life", "state", "migrate", "--to", "away.json")
+    check("podctl's state leaves", run.returncode == 0, said(run))
+    word = world.request("GET", world.url("life"))[1]
+    run = world.terraform(folder, "apply", "-auto-approve")
+    check("terraform takes its word for no state of its own", run.returncode != 0, said(run))
+    check("and leaves it alone", world.request("GET", world.url("life"))[1] == word)
 
 
 def main():
@@ -363,6 +436,7 @@ def main():
         try:
             world = World(options, folder)
             for part in (one_life, two_at_once, killed_in_the_middle, left_behind_elsewhere,
+                         moved_there_and_back, killed_while_it_moves, damaged, without_the_lock,
                          who_may_only_read, beside_terraform):
                 print(f"--- {part.__name__.replace('_', ' ')}", flush=True)
                 part(world)

@@ -17,6 +17,7 @@ namespace {
 
 // What can be read back: the transport takes no larger answer.
 constexpr std::size_t kMostDocumentBytes = std::size_t{63} << 20;
+constexpr std::size_t kMostBytesOfNothing = 1000;
 constexpr std::size_t kMostPassedOver = 6;  // serials without a generation, between two with one
 constexpr int kMostTakenSerials = 100;
 constexpr std::string_view kStartAgain =
@@ -51,6 +52,11 @@ bool IsStored(int status) {
   return status == 200 || status == 201 || status == 204;
 }
 
+// A serial that a move took, and that is no generation.
+bool IsOfAMove(const Result<State>& read) {
+  return !read && read.error().code == ErrorCode::kFailedPrecondition;
+}
+
 // Whether an answer leaves it open what became of the save.
 bool LeavesOpen(int status) {
   return status == 408 || (status >= 500 && status != 501);
@@ -71,10 +77,19 @@ HttpStore::HttpStore(HttpPlace place, const HttpStoreDoors& doors, LockHolder se
 
 Result<std::optional<std::string>> HttpStore::Fetch(const std::stop_token& stop) {
   auto stored = client_->Read(stop);
-  if (stored && set_aside_ && DocumentGeneration(*stored) == set_aside_->generation) {
+  return stored ? Counted(*std::move(stored)) : stored;
+}
+
+Result<std::optional<std::string>> HttpStore::Counted(std::optional<std::string> text) {
+  if (!text) return text;
+  const bool may_be_nothing = text->size() < kMostBytesOfNothing;
+  if (may_be_nothing && IsNothing(ParseJson(*text).value_or(Value()))) {
+    set_aside_ = Known{DocumentGeneration(text), "", SerialIn(*text)};
+  }
+  if (set_aside_ && DocumentGeneration(text) == set_aside_->generation) {
     return std::optional<std::string>();
   }
-  if (!stored || !*stored || !IsTerraforms(**stored)) return stored;
+  if (!IsTerraforms(*text)) return text;
   return MakeError(
       ErrorCode::kFailedPrecondition,
       fmt::format("the state {} is one of Terraform or OpenTofu, not of podctl", Where()),
@@ -303,9 +318,11 @@ Result<HttpStore::Fate> HttpStore::SendOnce(Error* why) {
 }
 
 Result<HttpStore::Fate> HttpStore::LookAfter() {
-  auto stored = Fetch();
+  auto read = client_->Read({});
+  if (!read) return read.error();
+  if (*read == pending_->text) return Fate::kStored;
+  auto stored = Counted(*std::move(read));
   if (!stored) return stored.error();
-  if (*stored == pending_->text) return Fate::kStored;
   if (DocumentGeneration(*stored) == pending_->base) return Fate::kUnknown;
   const Error stale = Stale(*stored, pending_->base);
   pending_->sent = false;  // whatever comes of it: it is not this run's turn any more
@@ -331,6 +348,7 @@ Result<std::vector<HistoryEntry>> HttpStore::History() {
     entry.serial = serial;
     entry.bytes = (*text)->size();
     Result<State> state = Parse(**text);
+    if (IsOfAMove(state)) continue;
     if (state) {
       entry.records = RecordCounts(*state);
       entry.lineage = state->lineage;
@@ -347,7 +365,8 @@ Result<State> HttpStore::LoadHistory(std::uint64_t serial) {
   if (client_->place().keeps_serials()) {
     auto text = client_->ReadSerial(serial, {});
     if (!text) return text.error();
-    if (*text) return Parse(**text);
+    Result<State> state = *text ? Parse(**text) : State{};
+    if (*text && !IsOfAMove(state)) return state;
   }
   return MakeError(ErrorCode::kNotFound,
                    fmt::format("generation {} of the state {} is not kept", serial, Where()),
@@ -389,6 +408,59 @@ Result<std::string> HttpStore::SetAside() {
   return path;
 }
 
+// ---- As a place that a state leaves or comes to.
+
+Result<PlacedAt> HttpStore::LoadPlace() {
+  pending_.reset();
+  auto stored = Fetch();
+  if (!stored) return stored.error();
+  if (!*stored) return PlacedAt{};
+  Result<PlacedState> placed = PlacedFromJson(**stored, Where(), kinds_);
+  if (!placed) return placed.error();
+  return PlacedAt{*std::move(placed), DocumentGeneration(*stored)};
+}
+
+Result<void> HttpStore::MayPutPlace(const PlacedState& placed) {
+  if (PlacedToJson(placed).size() <= kMostDocumentBytes) return {};
+  return TooLarge();
+}
+
+Result<void> HttpStore::PutPlace(const PlacedState& placed, Generation* at) {
+  pending_.reset();
+  known_.reset();
+  auto stored = Fetch();
+  if (!stored) return stored.error();
+  if (DocumentGeneration(*stored) != *at) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("the state {} was changed by somebody else since it was read", Where()),
+        "Run the command again.");
+  }
+  const bool empty = !placed.state && !placed.move;
+  if (empty && !*stored) return {};
+  Pending next{*at, "", "", "", LastSerial(*stored) + 1};
+  if (empty) {
+    next.lineage = ParseJson(**stored).value_or(Value())["lineage"].AsString();
+    next.text = NothingToJson(next.lineage, next.serial);
+  } else if (placed.move) {
+    next.lineage = placed.move->lineage;
+    next.text = PlacedToJson(placed, next.serial);
+  } else {
+    State state = *placed.state;
+    state.serial = next.serial = std::max(next.serial, state.serial);
+    next.lineage = state.lineage;
+    next.text = StateToJson(state);
+  }
+  if (next.text.size() > kMostDocumentBytes) return TooLarge();
+  const Generation put = empty ? Generation{} : DocumentGeneration(next.text);
+  pending_ = std::move(next);
+  const Result<void> sent = Send();
+  pending_.reset();
+  known_.reset();  // what stands there may be no state that runs continue
+  if (sent) *at = put;
+  return sent;
+}
+
 // ---- A place that cannot be used.
 
 namespace {
@@ -403,6 +475,8 @@ class UnusableStore final : public StateStore {
   Result<std::vector<HistoryEntry>> History() override { return why_; }
   Result<State> LoadHistory(std::uint64_t /*serial*/) override { return why_; }
   Result<std::string> SaveAside(const State& /*state*/) override { return why_; }
+  Result<PlacedAt> LoadPlace() override { return why_; }
+  Result<void> MayPutPlace(const PlacedState& /*placed*/) override { return why_; }
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& /*info*/, const LockWait& /*wait*/,
                                           std::stop_token /*stop*/) override {
     return why_;

@@ -9,6 +9,10 @@
 // A save whose answer was lost is settled by reading: the same bytes are this run's own, the bytes
 // before it are an invitation to send the same once more, anything else is somebody else's.
 //
+// A move (state_move.h) is a document, too. A place that is to hold nothing gets one that says so:
+// to remove the state would take its earlier serials along. Each of these takes a serial, so a
+// state that has come, or stays after all, may have a later one than before.
+//
 // Locks do not run out. One whose process ran on this machine, and runs no more, is taken over;
 // every other one stands until it is released by its ID.
 #pragma once
@@ -68,6 +72,9 @@ class HttpStore final : public StateStore {
   void DropAside(const std::string& where) override;
   // Onto this machine, too; the damaged text stands there until the next save replaces it.
   Result<std::string> SetAside() override;
+  Result<PlacedAt> LoadPlace() override;
+  Result<void> MayPutPlace(const PlacedState& placed) override;
+  Result<void> PutPlace(const PlacedState& placed, Generation* at) override;
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
                                           std::stop_token stop) override;
   // Tries the lock, for only so the protocol tells who holds it.
@@ -99,6 +106,8 @@ class HttpStore final : public StateStore {
 
   // nullopt: there is none.
   Result<std::optional<std::string>> Fetch(const std::stop_token& stop = {});
+  // What of a text that was read counts: not one that was set aside, or that stands for nothing.
+  Result<std::optional<std::string>> Counted(std::optional<std::string> text);
   // The newest that the server has had, as far as `stored` tells; 0: none.
   std::uint64_t LastSerial(const std::optional<std::string>& stored) const;
   Error TooLarge() const;
@@ -131,7 +140,8 @@ class HttpStore final : public StateStore {
   RecordKinds kinds_;
   HttpStoreOptions options_;
   std::optional<Known> known_;
-  // A damaged text that is not there for this store any more, and the serial that it bears.
+  // A text that is not there for this store (damaged, or for nothing), and the serial that it
+  // bears.
   std::optional<Known> set_aside_;
   std::optional<Pending> pending_;
   std::set<std::string> asides_;  // where SaveAside wrote

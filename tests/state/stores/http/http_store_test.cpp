@@ -474,6 +474,70 @@ TEST(HttpStore, WhereNoSerialsAreKeptADamagedStateIsSaidToNeedACopy) {
   EXPECT_THAT(error.hint, Not(HasSubstr("history")));
 }
 
+// ---- Of a move (what it comes to is in tests/plans/session/migrate_test.cpp).
+
+TEST(HttpStore, WhereNothingStandsAnyMoreTheNextStateGoesOnInSerials) {
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    HttpRun run = Running(world);
+    auto place = run.store->LoadPlace();
+    ASSERT_TRUE(place);
+    ASSERT_TRUE(run.store->PutPlace({}, &place->generation));
+    EXPECT_TRUE(place->generation.none());
+    run.lock.reset();
+    const auto loaded = world.Open()->Load();
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_FALSE(loaded->state);
+    // A podctl that does not know that document takes it for a state on its way.
+    EXPECT_EQ(StateFromJson(*world.server.Stored(), "x", RememberedKinds()).error().code,
+              ErrorCode::kFailedPrecondition);
+    HttpRun next(world.Open());
+    ASSERT_TRUE(next.TakeLock());
+    ASSERT_TRUE(next.Load());
+    const auto saved = next.Save();
+    ASSERT_TRUE(saved) << saved.error().message;
+    EXPECT_EQ(next.state.serial, 3U);
+  }
+}
+
+TEST(HttpStore, WhatIsTooLargeForAPlaceIsSaidBeforeItIsTried) {
+  HttpWorld world;
+  HttpRun run = Running(world);
+  EXPECT_TRUE(run.store->MayPutPlace({run.state, std::nullopt}));
+  Pods(run.state)[Addr("pod.research")].metadata["x"] = std::string(std::size_t{64} << 20, 'x');
+  EXPECT_EQ(run.store->MayPutPlace({run.state, std::nullopt}).error().code,
+            ErrorCode::kResourceExhausted);
+}
+
+TEST(HttpStore, WhatStandsInAPlaceIsExchangedWhateverFailsOnTheWay) {
+  using Trouble = StateServerTransport::Fault;
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    for (const Trouble fault :
+         {Trouble::kNoConnection, Trouble::kLostBefore, Trouble::kLostAfter}) {
+      for (int k = 0; k < 2; ++k) {
+        HttpWorld world(kind);
+        HttpRun run = Running(world);
+        auto place = run.store->LoadPlace();
+        ASSERT_TRUE(place);
+        StateMove move;
+        move.stage = StateMove::Stage::kGone;
+        move.other = "/elsewhere";
+        move.lineage = run.state.lineage;
+        for (const PlacedState& put : {PlacedState{std::nullopt, move}, PlacedState{}}) {
+          world.transport.FailAt(k, fault);
+          const auto done = run.store->PutPlace(put, &place->generation);
+          ASSERT_TRUE(done) << done.error().message;
+          world.transport.FailAt(-1, Trouble::kNone);
+          auto there = world.Open()->LoadPlace();
+          ASSERT_TRUE(there);
+          EXPECT_EQ(there->placed, put);
+          EXPECT_EQ(there->generation, place->generation);
+        }
+      }
+    }
+  }
+}
+
 TEST(HttpStore, AStateThatIsTooLargeIsNotBegun) {
   HttpWorld world;
   HttpRun run = Running(world);
