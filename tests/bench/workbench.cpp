@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,6 +48,8 @@ Workbench::Workbench(const std::string& podctl, const std::vector<std::string>& 
                   fmt::join(emulator_flags, " "), pattern);
   emulator_ = fork();
   if (emulator_ == 0) {
+    // A bench that fails, or is killed, leaves none behind.
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
     _exit(127);
   }
