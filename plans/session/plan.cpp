@@ -14,6 +14,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/route.h"
 #include "plans/kinds/pod/spec.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "plans/session/due_jobs.h"
 #include "plans/session/history_hint.h"
 #include "plans/session/secrets.h"
@@ -282,6 +283,29 @@ std::optional<std::string> LackingKeyNote(const Plan& plan, ssh::Keyring& keyrin
   return std::nullopt;
 }
 
+// The nodes that this plan, or its spec, has a word for.
+std::vector<NodeName> NodesSpokenOf(const Spec& spec, const Plan& plan) {
+  std::vector<NodeName> names;
+  for (const PodSpec* pod : DeclaredPods(spec)) names.push_back(NameOf(*pod));
+  for (const Change& change : plan.changes) {
+    if (const PodChange* pod = AsPod(change)) names.push_back(pod->node);
+  }
+  return names;
+}
+
+void AddUnknownNodes(const PlanRequest& request, PlanRun* run) {
+  std::vector<Diagnostic> warnings = WarnOfUnknownNodes(
+      PodsIn(run->observation), run->settled, NodesSpokenOf(run->spec, run->plan), request.flags);
+  if (warnings.empty()) return;
+  // Who holds no lock may have met a run that began after the state was read: it tells of its nodes
+  // itself.
+  if (!request.lock) {
+    const auto now = run->store->Load();
+    if (!now || now->generation != run->generation) return;
+  }
+  for (Diagnostic& warning : warnings) run->problems.Add(std::move(warning));
+}
+
 }  // namespace
 
 std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequest& request,
@@ -327,6 +351,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
   run.jobs = JobsAffected(run.spec, run.plan, files, "", &run.problems);
+  AddUnknownNodes(request, &run);
   run.problems = WithSourceLines(files, run.problems);
   auto note = KeyNote(run.plan);
   // Who only looks hears of it; a watch would say it in every round.

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
 
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/lineage_label.h"
@@ -10,6 +13,8 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
+#include "providers/os/clock.h"
+#include "providers/slices.h"
 
 namespace podctl {
 namespace {
@@ -97,6 +102,103 @@ std::string GoingHint(std::string_view key) {
       "Somebody deletes it, not this state. Wait until it is gone and run the same command again, "
       "or give this pod a `{}` of its own.",
       key);
+}
+
+namespace {
+
+constexpr std::size_t kMostTold = 20;  // of nodes that nobody knows, one by one
+
+// "ZONE/queuedResources/ID" of a resource's full name, whose project may be an id or a number.
+std::string_view InProject(std::string_view resource) {
+  constexpr std::string_view kLocations = "/locations/";
+  const auto start = resource.find(kLocations);
+  return start == std::string_view::npos ? "" : resource.substr(start + kLocations.size());
+}
+
+// What the records of a state stand for, so that a node that is none of it is found in one pass.
+class KnownNodes {
+ public:
+  KnownNodes(const State& state, std::vector<NodeName> named) : names_(std::move(named)) {
+    for (const auto& [address, record] : Pods(state)) {
+      names_.push_back(NameOf(record));
+      if (!record.uid().empty()) uids_.push_back(record.uid());
+      for (const Object& deposed : record.deposed) {
+        names_.push_back(NameOf(record, deposed));
+        if (!deposed.uid.empty()) uids_.push_back(deposed.uid);
+      }
+      for (const Object& through : record.auxiliary) {
+        requests_.insert(fmt::format("{}/queuedResources/{}", record.zone, through.locator));
+      }
+    }
+    std::sort(names_.begin(), names_.end());
+    std::sort(uids_.begin(), uids_.end());
+  }
+
+  bool Has(const NodeName& name, const Value& node) const {
+    return std::binary_search(names_.begin(), names_.end(), name) ||
+           std::binary_search(uids_.begin(), uids_.end(), NodeUid(node)) ||
+           requests_.contains(InProject(node["queuedResource"].AsString()));
+  }
+
+ private:
+  std::vector<NodeName> names_;
+  std::vector<std::string> uids_;
+  std::set<std::string, std::less<>> requests_;  // that make nodes
+};
+
+Diagnostic UnknownNode(const NodeName& name, const Value& node, const State& state,
+                       const std::string& flags) {
+  const bool several = IsJoined(node);
+  std::string pod = name.node;
+  if (Pods(state).contains(PodAddress(pod))) pod += "-" + name.zone;
+  const std::string& from = node["queuedResource"].AsString();
+  const std::string way = from.empty() ? fmt::format("tpu-vm delete {}", ShellQuote(name.node))
+                                       : fmt::format("queued-resources delete {} --force",
+                                                     ShellQuote(from.substr(from.rfind('/') + 1)));
+  const NodeName one = several ? SliceName(name, 0) : name;
+  const char* it = several ? "them" : "it";
+  return {
+      .severity = Severity::kWarning,
+      .summary = fmt::format("{} `{}` in {} {} made with this state, which does not know {}",
+                             several ? "the nodes of" : "the node", VisibleControls(name.node),
+                             name.zone, several ? "were" : "was", it),
+      .detail = fmt::format("So says the label `{0}`. podctl leaves {1} alone, and {2}.\n"
+                            "1. To take {1} over: podctl import {3} {4}{5}\n"
+                            "2. To delete {1}: gcloud compute tpus {6} --project {7} --zone {8}\n"
+                            "3. Where another state has {1} by now, take that label off.",
+                            kLineageLabel, it, several ? "they cost" : "it costs",
+                            ShellQuote(PodAddress(pod).Text()),
+                            ShellQuote(fmt::format("{}/{}/{}", one.project, one.zone, one.node)),
+                            flags, way, ShellQuote(name.project), ShellQuote(name.zone))};
+}
+
+}  // namespace
+
+std::vector<Diagnostic> WarnOfUnknownNodes(const PodSurvey& survey, const State& state,
+                                           std::vector<NodeName> named, const std::string& flags) {
+  std::vector<Diagnostic> warnings;
+  if (state.lineage.empty()) return warnings;
+  const KnownNodes known(state, std::move(named));
+  std::size_t more = 0;
+  for (const auto& [name, node] : survey.nodes) {
+    if (LineageOf(node) != state.lineage || known.Has(name, node) || IsGoing(&node)) continue;
+    // A slice is told of with the others.
+    if (!IsJoined(node) && node["multisliceNode"].AsBool()) continue;
+    if (warnings.size() < kMostTold) {
+      warnings.push_back(UnknownNode(name, node, state, flags));
+    } else {
+      ++more;
+    }
+  }
+  if (more > 0) {
+    warnings.push_back(
+        {.severity = Severity::kWarning,
+         .summary = fmt::format("{} more were made with this state, which does not know them",
+                                Plural(more, "node")),
+         .detail = fmt::format("gcloud compute tpus tpu-vm list --filter=labels.{}={} lists them.",
+                               kLineageLabel, ShellQuote(state.lineage))});
+  }
+  return warnings;
 }
 
 std::string PendingWords(const PendingAction& pending, const std::string& node) {

@@ -1,12 +1,16 @@
-// Words about nodes that podctl cannot account for: one that is there although the state does not
-// know it, and one of which nobody knows whether it was made. Decides nothing.
+// Nodes that podctl cannot account for: one that is there although the state does not know it, and
+// one of which nobody knows whether it was made. Finds the former, and has the words for both.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plans/engine/planner.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
+#include "providers/base/diagnostic.h"
 #include "providers/base/error.h"
 #include "providers/provider.h"
 #include "state/state.h"
@@ -37,6 +41,13 @@ Error NotOurs(const NodeName& name);
 bool IsGoing(const Value* node);  // nullptr: there is none
 // Of one that somebody is deleting: there is nothing to take over. `key` of the spec names another.
 std::string GoingHint(std::string_view key);
+
+// A warning for each node that was seen, that by its label podctl made with `state`, and that no
+// record of it knows: what a run made that was overtaken, or lost the answer. `named`: nodes that
+// the plan speaks of anyway. Of very many the last warning counts the rest. `flags` as in
+// StatePlace.
+std::vector<Diagnostic> WarnOfUnknownNodes(const PodSurvey& survey, const State& state,
+                                           std::vector<NodeName> named, const std::string& flags);
 
 // What an earlier run left under way in a zone that cannot be asked now, and how to go on without
 // knowing; empty where there is nothing. `flags` as in StatePlace.

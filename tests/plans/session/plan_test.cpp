@@ -190,6 +190,87 @@ TEST_F(PlanSession, ATargetIsNotWithoutAWarning) {
   EXPECT_THAT(wrong.problems.items(), SizeIs(1)) << "what is in effect is that error alone";
 }
 
+// Nodes that bear the state's label, and that no record of it knows.
+class UnknownNodes : public PlanSession {
+ protected:
+  void SetUp() override {
+    Pods(Harness::Pod("a"));
+    lineage_ = Applied().settled.lineage;
+  }
+  void Put(const std::string& node, const std::string& lineage) {
+    cloud.PutNode(Harness::Name(node), WithLineage(Value::EmptyMap(), lineage));
+  }
+  std::vector<std::string> Told(const PlanRequest& request) {
+    std::vector<std::string> summaries;
+    const PlanRun run = Planned(request);
+    for (const Diagnostic& each : run.problems.items()) {
+      EXPECT_EQ(each.severity, Severity::kWarning) << each.summary;
+      summaries.push_back(each.summary);
+    }
+    return summaries;
+  }
+  static constexpr const char* kTold =
+      "the node `left` in europe-west4-a was made with this state, which does not know it";
+
+  std::string lineage_;
+};
+
+TEST_F(UnknownNodes, AreToldWhoeverPlans) {
+  Put("left", lineage_);
+  Put("theirs", "another");
+  PlanRequest request = Request();
+  request.flags = " -f team.yaml";
+  const PlanRun run = Planned(request);
+  EXPECT_TRUE(run.plan.Empty()) << "there is nothing to be done about it";
+  ASSERT_EQ(run.problems.items().size(), 1U);
+  EXPECT_THAT(run.problems.items()[0].detail,
+              HasSubstr("podctl import pod.left p/europe-west4-a/left -f team.yaml\n"));
+  for (const PlanMode mode : {PlanMode::kNormal, PlanMode::kDestroy, PlanMode::kRefreshOnly}) {
+    request = Request(mode == PlanMode::kDestroy);
+    request.plan.mode = mode;
+    EXPECT_THAT(Told(request), ElementsAre(kTold));
+  }
+  request.plan.mode = PlanMode::kNormal;
+  request.plan.refresh = false;
+  EXPECT_THAT(Told(request), IsEmpty()) << "nobody looked";
+}
+
+TEST_F(UnknownNodes, AreNotThoseThatThePlanOrItsSpecSpeaksOf) {
+  // Its own node is to be deleted, and made anew under another name before.
+  Pods(Harness::Pod("a", "    lifecycle: {createBeforeDestroy: true}\n"));
+  PlanRequest request = Request();
+  request.plan.replace = {"pod.a"};
+  EXPECT_THAT(Told(request), IsEmpty());
+  // An error has more to say about a name that the spec wants.
+  Put("b", lineage_);
+  Pods(Harness::Pod("a") + Harness::Pod("b"));
+  const PlanRun wanted = Planned(Request());
+  ASSERT_THAT(wanted.problems.items(), SizeIs(1));
+  EXPECT_TRUE(wanted.problems.has_errors());
+  // Somebody has dealt with it.
+  cloud.EditNode(Harness::Name("b"), [](Value& node) { node.Set("state", "DELETING"); });
+  Pods(Harness::Pod("a"));
+  EXPECT_THAT(Told(Request()), IsEmpty());
+}
+
+// Without a lock, a run that began meanwhile may have made it, and knows it.
+TEST_F(UnknownNodes, AreNotThoseOfARunThatBeganMeanwhile) {
+  Put("left", lineage_);
+  PlanDoors doors = ToPlan();
+  bool saves = false;
+  doors.entry.login = [&] {  // asked when all was read and seen
+    const auto store = Opener()(kStatePath);
+    auto stored = store->Load();
+    State& state = *stored->state;
+    if (saves) podctl::Pods(state).erase(PodAddress("a"));
+    EXPECT_TRUE(store->Save(state, &stored->generation).has_value());
+    return std::make_unique<testing::FakeLogin>(login);
+  };
+  EXPECT_THAT(Take(PreparePlan(doors, Request(), *this)).problems.items(), SizeIs(1));
+  saves = true;
+  EXPECT_THAT(Take(PreparePlan(doors, Request(), *this)).problems.items(), IsEmpty());
+}
+
 TEST_F(PlanSession, WhatSpeaksAgainstAPlanShowsItsLine) {
   Pods(Harness::Pod("a"));
   cloud.PutNode(Harness::Name("a"), Value::EmptyMap());  // and podctl did not make it
