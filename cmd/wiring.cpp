@@ -552,7 +552,8 @@ PlanDoors Wiring::plan_doors() {
           [this](const std::string& path) { return OpenStore(path); },
           interrupt_.drain(),
           secrets(),
-          {AsideFolders(), [this](const std::string& file) { return GitFollows(file); }}};
+          {AsideFolders(), [this](const std::string& file) { return GitFollows(file); }},
+          clock()};
 }
 
 ApplyDoors Wiring::apply_doors() {

@@ -139,7 +139,8 @@ struct Verdict {
   // false: there is nothing to do, and the plan does not name it.
   bool planned = true;
   std::vector<Drift> drift = {};
-  // Why there can be no such plan; place and address are filled in where they are empty.
+  // Why there can be no such plan, or, as a warning, what there is to know of it; place and address
+  // are filled in where they are empty.
   std::vector<Diagnostic> refusals = {};
   // What references to it are read from, as the change leaves it; lent by who judged. nullptr: it
   // is not known yet.

@@ -38,6 +38,8 @@ struct PlanOptions {
   // Another run that is changing things meanwhile, in words: "alice@host (apply, process 77)".
   // Empty: there is none, and what was begun and is not done an earlier run began.
   std::string at_work = {};
+  // RFC 3339. Empty: not known, and whatever earlier runs have begun is old.
+  std::string now = {};
 
   const std::string& BegunBy() const {
     static const std::string kEarlier = "an earlier run";

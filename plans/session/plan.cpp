@@ -321,6 +321,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   PlanOptions plan = request.plan;
   plan.state_place = {request.state.For(run.spec), request.flags, ""};
   if (run.at_work) plan.at_work = HolderWords(*run.at_work);
+  plan.now = FormatTimestamp(doors.clock.Now());
   if (run.generation.none()) plan.state_place.kept = HistoryHint(*run.store, request.flags);
   State known = request.keep_stored ? run.stored : TakeRecords(&run.stored);
   plan.moved = MoveThings(run.spec, run.kinds, &known, run.problems);
@@ -350,8 +351,8 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.kinds, run.problems);
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
-  run.jobs = JobsAffected(run.spec, run.plan, files, "", &run.problems);
   AddUnknownNodes(request, &run);
+  run.jobs = JobsAffected(run.spec, run.plan, files, "", &run.problems);
   run.problems = WithSourceLines(files, run.problems);
   auto note = KeyNote(run.plan);
   // Who only looks hears of it; a watch would say it in every round.

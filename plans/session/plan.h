@@ -17,6 +17,7 @@
 #include "plans/spec/loader.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
+#include "providers/os/clock.h"
 #include "providers/provider.h"
 #include "providers/secrets.h"
 #include "state/store.h"
@@ -39,7 +40,8 @@ struct PlanDoors {
   std::function<std::unique_ptr<StateStore>(const std::string& path)> open_store;
   std::stop_token stop;
   Result<Secrets*> secrets;  // likewise; told where the spec names one
-  SpoolDoors spool = {};
+  SpoolDoors spool;
+  Clock& clock;
 };
 
 struct LockRequest {

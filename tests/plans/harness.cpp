@@ -93,6 +93,7 @@ Result<Harness::Prepared> Harness::TryPrepare(bool destroy) {
   State state = stored->state.value_or(State{});
   PlanOptions plan_with = plan_options;
   if (destroy) plan_with.mode = PlanMode::kDestroy;
+  plan_with.now = FormatTimestamp(clock.Now());
   plan_with.moved = MoveThings(spec, kinds, &state, run.diagnostics);
   auto observation =
       Observe({spec, state, plan_with.refresh}, kinds, *provider_door, options.parallelism, {});

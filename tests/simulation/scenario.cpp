@@ -233,6 +233,8 @@ Scenario::Verdict Scenario::Destroy() {
   if (auto broken = JudgeDisk()) return broken;
   if (auto broken = JudgeKnown()) return broken;
   faults_.Set({});
+  // Until then what was begun and not heard of may still come, and is remembered.
+  harness_.clock.Advance(std::chrono::hours(1));
   const Harness::Attempt attempt = Run(true);
   if (!AllDone(attempt)) return "the destroy failed: " + Outcome(attempt);
   if (auto broken = JudgeDisk()) return broken;

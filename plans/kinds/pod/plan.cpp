@@ -20,6 +20,7 @@
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/shown.h"
+#include "plans/kinds/pod/unaccounted_nodes.h"
 #include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
 
@@ -475,6 +476,14 @@ class PodPlan final : public KindPlan {
         record.exists() || coming ? NodeOf(survey_, it_.state, change->address, record) : nullptr;
     const bool there =
         seen != nullptr || BackingOf(record).Judge(record, seen, survey_, it_.state.lineage).stands;
+    if (coming && !there) {
+      if (auto kept =
+              WhyKept(change->address, record, it_.options.now, it_.options.state_place.flags)) {
+        verdict_.planned = false;
+        verdict_.refusals.push_back(*std::move(kept));
+        return;
+      }
+    }
     change->verb = there || coming ? Verb::kDelete : Verb::kForget;
     change->attributes = DeleteAttributes(record);
     if (record.prevent_destroy && there) {

@@ -208,6 +208,29 @@ std::string PendingWords(const PendingAction& pending, const std::string& node) 
                                                : "of which the end was not heard");
 }
 
+std::optional<Diagnostic> WhyKept(const Address& address, const PodRecord& record,
+                                  const std::string& now, const std::string& flags) {
+  // As long as a process may be stopped between what it wrote down and its request.
+  constexpr std::chrono::hours kMayArrive{1};
+  const auto pending = record.pending();
+  if (!pending || !IsUnheard(record) || !pending->operation.empty()) return std::nullopt;
+  const auto begun = ParseTimestamp(pending->begun_at);
+  const auto today = ParseTimestamp(now);
+  if (!begun || !today) return std::nullopt;
+  // One that begins much later than now was begun by a clock that tells nothing.
+  if (*today - *begun >= kMayArrive || *begun - *today >= kMayArrive) return std::nullopt;
+  return Diagnostic{
+      .severity = Severity::kWarning,
+      .summary = fmt::format("{} stays in the state: its node may still come", address),
+      .context = address.Text(),
+      .detail = fmt::format(
+          "Nothing is seen of the {}: the request may still be on its way. If the node comes after "
+          "all, the next apply deletes it. An apply from {} on forgets it.\nTo forget it now: "
+          "podctl state rm --force-forget {}{}\nWhat that risks: {}",
+          PendingWords(*pending, record.current.locator), FormatTimestamp(*begun + kMayArrive),
+          ShellQuote(address.Text()), flags, ForgetRisk(record.project, record.zone))};
+}
+
 std::string ForgetRisk(const std::string& project, const std::string& zone) {
   return fmt::format(
       "a node that is there after all lives on and costs, and no state knows it. `gcloud compute "

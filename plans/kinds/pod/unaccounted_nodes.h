@@ -57,6 +57,12 @@ std::string PendingHint(const State& state, const std::string& project, const st
 // "create of b1, begun at 2026-11-20T14:30:00Z, of which no answer was heard".
 std::string PendingWords(const PendingAction& pending, const std::string& node);
 
+// A pod that is to go, whose creation an earlier run began less than an hour before `now` (RFC
+// 3339; empty: not known), and of which nothing has been heard or seen: the request may still be on
+// its way, and its record has to stay, or nobody looks for the node. nullopt: it need not.
+std::optional<Diagnostic> WhyKept(const Address& address, const PodRecord& record,
+                                  const std::string& now, const std::string& flags);
+
 // What is risked where such a record is forgotten.
 std::string ForgetRisk(const std::string& project, const std::string& zone);
 

@@ -125,6 +125,81 @@ TEST_F(CreateTest, AnotherStatesNodeIsNotTakenForTheOneWhoseAnswerWasLost) {
   EXPECT_THAT(harness_.Requests(), ElementsAre("create a"));
 }
 
+// The run that wrote down what it was about to send may only be stopped, and send it when it is
+// woken: who forgot the record by then would not look for the node.
+class LateCreateTest : public CreateTest {
+ protected:
+  static constexpr std::chrono::minutes kAlmostAnHour{59};
+
+  void KillBeforeItSends() {
+    harness_.cloud.Before("create", [&](FakeProvider& cloud) {
+      harness_.files.StopAfter(0);
+      cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "killed before it was sent"));
+    });
+    static_cast<void>(harness_.Apply());
+    harness_.files.Restart();
+    ASSERT_TRUE(Known());
+  }
+  void Arrives() {
+    harness_.cloud.PutNode(Harness::Name("a"),
+                           WithLineage(Value::EmptyMap(), harness_.Stored().lineage));
+  }
+  bool Known() { return Pods(harness_.Stored()).contains(Addr("pod.a")); }
+  bool IsThere() { return !harness_.Node("a").is_null(); }
+};
+
+TEST_F(LateCreateTest, IsRememberedForAnHourAndItsNodeDeleted) {
+  KillBeforeItSends();
+  harness_.Pods(Harness::Pod("b"));
+  harness_.clock.Advance(kAlmostAnHour);
+  const Harness::Attempt attempt = harness_.TryApply();
+  ASSERT_TRUE(attempt.result && attempt.result->ok());
+  EXPECT_EQ(attempt.result->destroyed, 0U);
+  ASSERT_EQ(attempt.diagnostics.items().size(), 1U);
+  const Diagnostic& why = attempt.diagnostics.items().front();
+  EXPECT_EQ(why.severity, Severity::kWarning);
+  EXPECT_EQ(why.summary, "pod.a stays in the state: its node may still come");
+  EXPECT_THAT(why.detail, HasSubstr("An apply from 2026-11-20T15:30:00Z on forgets it."));
+  EXPECT_THAT(why.detail, HasSubstr("podctl state rm --force-forget pod.a\n"));
+  EXPECT_TRUE(Known());
+  Arrives();
+  harness_.ApplyAll();
+  EXPECT_FALSE(IsThere());
+  EXPECT_FALSE(Known());
+}
+
+TEST_F(LateCreateTest, ADestroyRemembersItToo) {
+  KillBeforeItSends();
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_TRUE(Known());
+  Arrives();
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_FALSE(IsThere());
+  EXPECT_FALSE(Known());
+}
+
+TEST_F(LateCreateTest, IsForgottenAfterAnHour) {
+  KillBeforeItSends();
+  harness_.clock.Advance(std::chrono::hours(1));
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_FALSE(Known());
+}
+
+// Of a clock that was far ahead nobody can tell when the hour is over.
+TEST_F(LateCreateTest, IsNotRememberedByAClockThatWasWrong) {
+  harness_.clock.Advance(std::chrono::hours(3));
+  KillBeforeItSends();
+  harness_.clock.Advance(-std::chrono::hours(3));
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_FALSE(Known());
+}
+
+TEST_F(LateCreateTest, HoldsNobodyUpWhoWantsThePod) {
+  KillBeforeItSends();
+  harness_.ApplyAll();
+  EXPECT_THAT(harness_.Requests(), ElementsAre("create a", "create a"));
+}
+
 // Killed before it heard; and what the next run finds under the name is another state's.
 TEST_F(CreateTest, NorByTheNextRun) {
   harness_.cloud.Before("create", [&](FakeProvider& cloud) {
@@ -151,6 +226,7 @@ TEST_F(CreateTest, NorDeletedByOneThatSawNothing) {
   });
   static_cast<void>(harness_.Apply());
   harness_.files.Restart();
+  harness_.clock.Advance(std::chrono::hours(1));
   // It comes between the plan and the deletion.
   harness_.events.on_line = [&](const std::string& line) {
     if (line != "start pod.a") return;

@@ -72,6 +72,20 @@ TEST_F(QueuedTest, TellsTheStatesWhileItWaits) {
   harness_.events.At("note pod.a: its queued resource a is PROVISIONING");
 }
 
+TEST_F(QueuedTest, ARequestThatMayStillComeIsRememberedForAnHour) {
+  harness_.cloud.Before("queue create", [&](FakeProvider& cloud) {
+    harness_.files.StopAfter(0);
+    cloud.FailNext("queue create", MakeError(ErrorCode::kReplyLost, "killed before it was sent"));
+  });
+  static_cast<void>(harness_.Apply());
+  harness_.files.Restart();
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_TRUE(Pods(harness_.Stored()).contains(Addr("pod.a")));
+  harness_.clock.Advance(std::chrono::hours(1));
+  EXPECT_TRUE(harness_.Destroy().ok());
+  EXPECT_FALSE(Pods(harness_.Stored()).contains(Addr("pod.a")));
+}
+
 TEST_F(QueuedTest, ALostAnswerNeverMakesTwo) {
   harness_.cloud.LoseReply("queue create");
   harness_.ApplyAll();

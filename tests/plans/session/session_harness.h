@@ -88,7 +88,9 @@ class SessionHarness : public PlanListener {
     return {files, environment, keyring, [this] { ++keys_made; },
             [this] { return std::make_unique<FakeLogin>(login); }};
   }
-  PlanDoors ToPlan() { return {Entry(), provider, Opener(), drain.get_token(), &secrets}; }
+  PlanDoors ToPlan() {
+    return {Entry(), provider, Opener(), drain.get_token(), &secrets, {}, clock};
+  }
   ApplyDoors ToApply() {
     return {Entry(), workers, clock, random, drain.get_token(), leave.get_token()};
   }

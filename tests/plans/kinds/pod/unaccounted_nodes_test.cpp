@@ -70,7 +70,13 @@ TEST_F(UnaccountedNodesTest, AreNamedWithTheWaysOut) {
   PutSlices("wide");
   Record("other").current.locator = "other";
   Record("research").current.locator = "elsewhere";  // so that this name is taken
-  ExpectGolden("state/unaccounted_nodes.txt", Text(Told()));
+  std::string text = Text(Told());
+  PodRecord& late = Record("late");
+  late.current = {"late", "", Creating{{"", "2026-11-20T14:30:00Z", 7}}};
+  const auto kept = WhyKept(PodAddress("late"), late, "2026-11-20T15:29:59Z", " -f team.yaml");
+  ASSERT_TRUE(kept);
+  text += Text({*kept});
+  ExpectGolden("state/unaccounted_nodes.txt", text);
 }
 
 TEST_F(UnaccountedNodesTest, AreNoneThatARecordStandsFor) {
