@@ -11,6 +11,7 @@
 namespace podctl {
 namespace {
 
+constexpr int kMostLostAnswers = 5;  // to requests for a lock that is not there afterwards
 constexpr std::chrono::milliseconds kFirstLook{250};
 // Each look is a request that somebody pays for.
 constexpr std::chrono::milliseconds kLongestLook{5000};
@@ -140,6 +141,7 @@ Result<std::optional<JournalStore::Taken>> JournalStore::TryTake(const LeaseText
   std::string note;
   std::optional<Clock::SteadyTime> first_sent;
   RequestPauses pauses = Pauses();
+  int lost = 0;
   for (int round = 0; round < kMostTakeRounds; ++round) {
     const Clock::SteadyTime asked = clock_.Steady();
     Result<std::optional<Blob>> blob =
@@ -173,6 +175,9 @@ Result<std::optional<JournalStore::Taken>> JournalStore::TryTake(const LeaseText
     Result<BlobVersion> taken = *blob ? blobs_.ReplaceIf(kLeaseName, text, (*blob)->version, stop)
                                       : blobs_.CreateIfAbsent(kLeaseName, text, stop);
     if (taken) return std::optional<Taken>({*std::move(taken), sent, *blob ? note : ""});
+    // No other run does that: a database that is full answers so.
+    const bool answers = taken.error().code != ErrorCode::kReplyLost;
+    if (!answers && ++lost == kMostLostAnswers) return taken.error();
     const ErrorCode code = taken.error().code;
     if (code == ErrorCode::kFailedPrecondition || code == ErrorCode::kReplyLost) continue;
     if (!MayPass(code) || !pauses.Again(taken.error(), stop)) return taken.error();
@@ -195,7 +200,8 @@ Result<std::unique_ptr<StateLock>> JournalStore::Lock(const LockInfo& info, cons
   for (std::chrono::milliseconds pause = kFirstLook;;) {
     LeaseText other;
     Result<std::optional<Taken>> taken = TryTake(mine, watch, &other, stop);
-    if (!taken) return stop.stop_requested() ? StoppedWaiting() : taken.error();
+    if (!taken && stop.stop_requested()) return StoppedWaiting();
+    if (!taken) return OfThisState("lock", taken.error());
     if (*taken) {
       auto lease =
           std::make_shared<Lease>(blobs_, clock_, mine, (*taken)->version, (*taken)->sent,

@@ -70,11 +70,19 @@ Result<void> JournalStore::Refresh() {
   return {};
 }
 
+// Of an outage: that it is the state which it is about. Several things may lie where it does.
+Error JournalStore::OfThisState(std::string_view deed, Error error) const {
+  if (MayPass(error.code)) {
+    error.message = fmt::format("cannot {} the state {}: {}", deed, Where(), error.message);
+  }
+  return error;
+}
+
 Result<Snapshot> JournalStore::Load() {
   // What is not known to stand there is given up with this; should it come to stand there after
   // all, the next save finds it at its own number, and is refused.
   pending_.reset();
-  if (Result<void> refreshed = Refresh(); !refreshed) return refreshed.error();
+  if (Result<void> refreshed = Refresh(); !refreshed) return OfThisState("read", refreshed.error());
   if (known_->move) return WhyMoved(*known_->move, Where());
   base_ = Now();
   return Known();
@@ -95,7 +103,7 @@ Result<Snapshot> JournalStore::LoadWithHolder(std::optional<LockInfo>* holder) {
 
 Result<PlacedAt> JournalStore::LoadPlace() {
   pending_.reset();
-  if (Result<void> refreshed = Refresh(); !refreshed) return refreshed.error();
+  if (Result<void> refreshed = Refresh(); !refreshed) return OfThisState("read", refreshed.error());
   return PlacedAt{{known_->state, known_->move}, PlaceNow()};
 }
 

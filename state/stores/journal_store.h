@@ -157,6 +157,7 @@ class JournalStore final : public StateStore {
   Result<void> CheckLock(Result<void> (Lease::*confirm)(const std::stop_token&) = &Lease::Confirm);
   Result<void> CheckContinues(const State& state) const;
   Error Stale(const Generation& at);
+  Error OfThisState(std::string_view deed, Error error) const;
   static Generation GenerationOf(const EntryId& id);
   Generation Now() const;
   Generation PlaceNow() const;

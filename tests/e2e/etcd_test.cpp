@@ -81,6 +81,20 @@ TEST_F(EtcdStateTest, ServerThatWasKilledMeanwhileLosesNothing) {
   EXPECT_EQ(box_.Calls("nodes.create"), 1);
 }
 
+// Which is no other run's doing.
+TEST_F(EtcdStateTest, AFullDatabaseIsSaidToBeFull) {
+  server_->Ask("maintenance/alarm", R"({"action":"ACTIVATE","memberID":"1","alarm":"NOSPACE"})");
+  box_.StartEmulator("none", "1s");
+  WriteSpec(Pod("research"));
+  const RunResult run = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(run.code, 1) << run;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("cannot lock the state " + url_),
+                             HasSubstr("database space exceeded"),
+                             HasSubstr("etcdctl alarm disarm"), Not(HasSubstr("another run"))))
+      << run;
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+}
+
 TEST_F(EtcdStateTest, WhatIsWrongWithItsUrlIsSaidWithoutAPassword) {
   for (const auto& [url, why] : std::vector<std::pair<std::string, std::string>>{
            {"etcd://127.0.0.1:2379", "names no prefix for the keys"},

@@ -198,6 +198,21 @@ TEST(Lease, ALockThatWasRemovedIsLost) {
   EXPECT_THAT(run->Mark("late").error().message, HasSubstr("was removed"));
 }
 
+// As a database does that is full: nothing is there afterwards, whatever the answer was.
+TEST(Lease, RequestsThatAreLostEachTimeAreNoOtherRuns) {
+  JournalWorld world;
+  auto run = world.Open();
+  run->blobs.before = [](const BlobRequest& request) {
+    return request.deed == BlobDeed::kCreate ? Refuse(ErrorCode::kReplyLost, "database full")
+                                             : BlobFault{};
+  };
+  const auto refused = run->store.Lock(ApplyInfo(), milliseconds(0), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kReplyLost);
+  EXPECT_EQ(refused.error().message,
+            fmt::format("cannot lock the state {}: database full", run->store.Where()));
+}
+
 // ---- Who takes it over.
 
 TEST(LeaseWatch, WantsTheWholeTtlAndFourLooks) {
