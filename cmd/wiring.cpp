@@ -67,7 +67,8 @@ http::CaSettings CertificatesFor(const Environment& environment, FileSystem& fil
   constexpr const char* kVariable = "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE";
   if (auto file = FirstOf(environment, {kVariable})) return {*file, "", kVariable};
   const auto file = gcp::ReadGcloudConfig(environment, files).ca_certificates;
-  return {file.value_or(""), "", "gcloud's core/custom_ca_certs_file"};
+  if (!file) return {};
+  return {*file, "", "gcloud's core/custom_ca_certs_file"};
 }
 
 void TellOfWait(const http::Request& request, std::chrono::milliseconds wait) {
@@ -358,7 +359,10 @@ Result<std::unique_ptr<BlobStore>> Wiring::EtcdPlaceOf(const std::string& url) {
   if (!settings) return settings.error();
   if (auto may = etcd::MayCarry(*place, *settings, parts_->environment); !may) return may.error();
   http::CaSettings ca{settings->ca_file, "", "ETCDCTL_CACERT"};
-  if (ca.empty()) ca = CertificatesFor(parts_->environment, parts_->files);
+  if (ca.empty()) {
+    ca = CertificatesFor(parts_->environment, parts_->files);
+    if (ca.empty()) ca.named_by = "ETCDCTL_CACERT";
+  }
   auto& servers = parts_->etcds[url];
   servers = std::make_unique<Parts::EtcdServers>(*std::move(place), *settings, std::move(ca));
   return std::unique_ptr<BlobStore>(std::make_unique<EtcdBlobs>(servers->client, parts_->random));

@@ -274,7 +274,7 @@ Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchang
     return MakeError(
         ErrorCode::kFailedPrecondition,
         fmt::format("the certificate of {} is not trusted: {}", server, words),
-        ca.empty()
+        ca.named_by.empty()
             ? "check the endpoint, the clock of this machine, and its CA certificates; where "
               "a proxy looks into TLS, name its certificate in CURL_CA_BUNDLE"
             : fmt::format("check the endpoint, the clock of this machine, and {}", ca.named_by));

@@ -18,7 +18,7 @@ namespace podctl::http {
 struct CaSettings {
   std::string file;      // PEM, in place of the system's; "": the system's
   std::string folder;    // hashed as by c_rehash, beside the file; "": none
-  std::string named_by;  // for messages: what the user named them in
+  std::string named_by;  // for messages: what the user named them in, or may name them in
 
   bool empty() const { return file.empty() && folder.empty(); }
 };

@@ -17,10 +17,11 @@ using ::testing::Not;
 
 class EtcdStateTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    server_ = EtcdServer::Start();
+  void SetUp() override { Start({}); }
+  void Start(const EtcdServer::Options& options) {
+    server_ = EtcdServer::Start(options);
     ASSERT_TRUE(server_);
-    url_ = fmt::format("etcd://{}/team/podctl", server_->Address());
+    url_ = fmt::format("etcd{}://{}/team/podctl", options.tls ? "s" : "", server_->Address());
   }
   void WriteSpec(const std::string& pods) {
     box_.WriteFile("podctl.yaml",
@@ -93,6 +94,16 @@ TEST_F(EtcdStateTest, AFullDatabaseIsSaidToBeFull) {
                              HasSubstr("etcdctl alarm disarm"), Not(HasSubstr("another run"))))
       << run;
   EXPECT_EQ(box_.Calls("nodes.create"), 0);
+}
+
+TEST_F(EtcdStateTest, ACertificateThatIsNotTrustedNamesEtcdsVariable) {
+  Start({true, {}});
+  WriteSpec(Pod("research"));
+  const RunResult run = box_.Run({"state", "list"});
+  EXPECT_EQ(run.code, 1) << run;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("is not trusted"), HasSubstr("ETCDCTL_CACERT"),
+                             Not(HasSubstr("CURL_CA_BUNDLE"))))
+      << run;
 }
 
 TEST_F(EtcdStateTest, WhatIsWrongWithItsUrlIsSaidWithoutAPassword) {

@@ -155,6 +155,14 @@ TEST_F(TrustTest, AFileOfOtherCertificatesIsNamedInTheHint) {
   EXPECT_THAT(response.error().hint, HasSubstr("CURL_CA_BUNDLE"));
 }
 
+TEST_F(TrustTest, WhereOthersCanBeNamedIsToldWithoutAnyToo) {
+  const auto response = Get(Url(), {"", "", "ETCDCTL_CACERT"});
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(response.error().hint,
+            "check the endpoint, the clock of this machine, and ETCDCTL_CACERT");
+}
+
 TEST_F(TrustTest, AFileThatCannotBeReadIsNamed) {
   const auto response = Get(Url(), {"/no/such/file", "", "SSL_CERT_FILE"});
   ASSERT_FALSE(response.has_value());
