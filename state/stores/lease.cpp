@@ -105,7 +105,9 @@ Error Lease::Lost(const std::optional<LeaseText>& other) {
   const std::string what =
       other ? fmt::format("the state lock of this run was taken over by another run\n{}",
                           LockInfoBlock(other->info))
-            : std::string("the state lock of this run was removed");
+            : std::string(
+                  "the state lock of this run is gone: it was removed, or another run took it "
+                  "over and has released it since");
   std::lock_guard lock(known_);
   lost_ = MakeError(ErrorCode::kLocked, what,
                     "This run was stopped, or out of reach of the state, for longer than its lock "

@@ -195,7 +195,21 @@ TEST(Lease, ALockThatWasRemovedIsLost) {
   ASSERT_TRUE(other->store.ForceUnlock(Held(world)->info.id));
   EXPECT_FALSE(run->store.Beat());
   EXPECT_FALSE(run->store.MayStart());
-  EXPECT_THAT(run->Mark("late").error().message, HasSubstr("was removed"));
+  EXPECT_THAT(run->Mark("late").error().message, HasSubstr("is gone: it was removed, or another"));
+}
+
+// There is nothing left then that would tell the one from the other.
+TEST(Lease, SoIsOneThatWasTakenOverAndReleased) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  auto lock = MustTake(*run);
+  world.clock.Advance(minutes(10));
+  auto thief = world.Open("there");
+  MustTake(*thief, minutes(2)).reset();
+  const auto late = run->Mark("late");
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(late.error().message, HasSubstr("took it over and has released it since"));
 }
 
 // As a database does that is full: nothing is there afterwards, whatever the answer was.
