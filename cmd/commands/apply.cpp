@@ -351,8 +351,8 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
 
 namespace {
 
-// What to do about a state that could not be saved.
-std::string SaveHint(const ExecuteResult& result) {
+// What is left by a run that could not save, and what to do with it.
+std::string WhatIsLeft(const ExecuteResult& result) {
   if (!result.unsaved) {
     return "What was begun is written down in the state as it was last saved; once the cause is "
            "mended, `podctl apply` asks the API and goes on from there.";
@@ -377,6 +377,14 @@ std::string SaveHint(const ExecuteResult& result) {
       "What could not be saved is written to {0}. Once the cause is mended, run "
       "`podctl state push {0}`",
       ShellQuote(result.saved_aside));
+}
+
+// With how the cause is mended, as far as the place tells. A run that was overtaken is told to run
+// again, which is not the first thing to do then.
+std::string SaveHint(const ExecuteResult& result) {
+  const auto& [code, message, hint] = *result.save_error;
+  const bool tells = !hint.empty() && code != ErrorCode::kFailedPrecondition;
+  return (tells ? Sentence(hint) + "\n" : "") + WhatIsLeft(result);
 }
 
 }  // namespace

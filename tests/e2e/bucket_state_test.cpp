@@ -211,7 +211,9 @@ TEST_F(BucketStateTest, ASnapshotOfAnotherEnvironmentIsNotCarriedOut) {
   box_.WriteFile("podctl.yaml", Replace(box_.ReadFile("podctl.yaml"), "pods:\n  {}", "pods: {}"));
   const RunResult run = box_.Run({"apply", "--auto-approve", "--var", "env=prod"});
   EXPECT_EQ(run.code, 1) << run;
-  EXPECT_THAT(run.err, HasSubstr("it is the snapshot of another state")) << run;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("it is the snapshot of another state"),
+                             HasSubstr("Bring its own version back (`gcloud storage ls -a`")))
+      << run;
   EXPECT_EQ(box_.Calls("nodes.delete"), 0);
 }
 
