@@ -430,6 +430,7 @@ TEST(Move, APlaceThatCannotTakePartIsFoundOutFirst) {
       MoveState(doors, {process.Open(kFileA), kFileA}, {other, "x"}, MoveHow::kBegin);
   ASSERT_FALSE(moved);
   EXPECT_EQ(moved.error().code, ErrorCode::kUnimplemented);
+  EXPECT_EQ(moved.error().hint, "");  // and not: it was marked, and called off
   EXPECT_EQ(*world.files.FileText(kFileA), before);
 }
 

@@ -945,5 +945,27 @@ TEST(JournalStore, ALongPauseIsToldWithItsCause) {
   EXPECT_EQ(told, std::vector<std::string>{"out (HTTP status 503)"}) << "the others were short";
 }
 
+// It overtakes who holds the lock, as whoever saves does; and tells who it was.
+TEST(JournalLock, ARunThatTakesNoneOnlyCompares) {
+  JournalWorld world;
+  auto holder = world.Open();
+  const auto held = holder->store.Lock({}, std::chrono::milliseconds(0), {});
+  ASSERT_TRUE(held);
+  holder->state = SampleState();
+  ASSERT_TRUE(holder->Save());
+  JournalStoreOptions options = JournalWorld::ByHand();
+  options.lock = false;
+  auto beside = world.Open("there", options);
+  LockInfo info;
+  info.operation = "state mv";
+  const auto none = beside->store.Lock(info, std::chrono::milliseconds(0), {});
+  ASSERT_TRUE(none) << none.error().message;
+  ASSERT_TRUE(beside->Load());
+  ASSERT_TRUE(beside->Mark("beside"));
+  EXPECT_EQ(holder->Mark("late").error().code, ErrorCode::kFailedPrecondition);
+  ASSERT_TRUE(beside->store.StoredRun());
+  EXPECT_EQ(beside->store.StoredRun()->operation, "state mv");
+}
+
 }  // namespace
 }  // namespace podctl::testing

@@ -56,6 +56,27 @@ TEST(LocalStoreLock, RefusalsLookAsTerraformsDo) {
   ExpectGolden("state/lock_refusals.txt", text);
 }
 
+// Beside who holds the lock; the comparison before each save is what is left.
+TEST(LocalStoreLock, ARunThatTakesNoneOnlyCompares) {
+  FakeMachine machine;
+  LocalRun holder = machine.Open();
+  const auto held = holder.Lock({}, kAtOnce, {});
+  ASSERT_TRUE(held);
+  State state = SampleState();
+  ASSERT_TRUE(holder.Save(state));
+  LocalStoreOptions options;
+  options.lock = false;
+  LocalRun beside = machine.Open("/project/podctl.state.json", "here", options);
+  const auto none = beside.Lock({}, kAtOnce, {});
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_EQ((*none)->TakeoverNote(), "");
+  State next = *beside.Load()->state;
+  next.records.clear();
+  ASSERT_TRUE(beside.Save(next));
+  Pods(state)[Addr("pod.research")].current.uid = "late";
+  EXPECT_EQ(holder.Save(state).error().code, ErrorCode::kFailedPrecondition);
+}
+
 TEST(LocalStoreLock, TellsWhoIsAtWorkAndDisturbsNobody) {
   FakeMachine machine;
   EXPECT_FALSE(machine.Open().Holder());

@@ -500,6 +500,27 @@ TEST(HttpStore, WhereNothingStandsAnyMoreTheNextStateGoesOnInSerials) {
   }
 }
 
+TEST(HttpStore, WhatStandsInAPlaceIsExchangedForWhatWasReadAlone) {
+  HttpWorld world(Kind::kPlain);
+  HttpRun run = Running(world);
+  auto place = run.store->LoadPlace();
+  ASSERT_TRUE(place);
+  const Generation before = place->generation;
+  ASSERT_TRUE(run.Mark("meanwhile"));
+  StateMove move;
+  move.other = "/elsewhere";
+  move.lineage = run.state.lineage;
+  EXPECT_EQ(run.store->PutPlace({run.state, move}, &place->generation).error().code,
+            ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(place->generation, before);
+  EXPECT_EQ(UidIn(world), "meanwhile");
+  // And once it says that the state leaves, it is none that this very store continues.
+  ASSERT_TRUE(run.store->PutPlace({run.state, move}, &run.at));
+  EXPECT_EQ(run.Mark("late").error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(run.store->Push(run.state, &run.at).error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(world.Open()->LoadPlace()->placed.move, move);
+}
+
 TEST(HttpStore, WhatIsTooLargeForAPlaceIsSaidBeforeItIsTried) {
   HttpWorld world;
   HttpRun run = Running(world);
