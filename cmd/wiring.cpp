@@ -480,6 +480,7 @@ std::unique_ptr<StateStore> Wiring::OpenHttpStore(const std::string& url) {
   if (!place) return NoHttpStore(url, place.error());
   credentials();  // they make the transport
   HttpStoreOptions options;
+  options.run = RunOf();
   options.keep = static_cast<std::size_t>(options_.state_history);
   options.aside_folders = AsideFolders();
   options.on_warning = TellWarning;

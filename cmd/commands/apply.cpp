@@ -66,6 +66,11 @@ void ShowResult(Reporter& reporter, FileSystem& files, const ExecuteResult& resu
   reporter.Show(FailureDiagnostics(files, result));
   ShowWarnings(reporter, result);
   if (result.save_error) ShowSaveError(reporter, result);
+  if (result.outage) {
+    reporter.ShowError("nothing was begun while the state could not be saved",
+                       MakeError(result.outage->code, result.outage->message,
+                                 "It is saved now. Apply again for what is left to do."));
+  }
   reporter.ShowSummary(result, destroy);
 }
 

@@ -116,9 +116,9 @@ int RunStateRestore(Wiring& wiring, const StateRestoreOptions& options) {
   if (!access.LoadOrSetAside()) return access.exit_code();
   const State before = access.edit().exists() ? access.state() : State{};
   access.state() = std::move(*old);
-  access.state().serial =
-      access.edit().exists() ? 0  // the next one
-                             : std::max(NewestSerial(*history), options.serial) + 1;
+  access.state().serial = access.edit().exists()
+                              ? 0  // the next one
+                              : std::max(NewestSerial(*history), options.serial) + 1;
   if (!access.Save(true)) return access.exit_code();
   ShowRestored(reporter, options.serial, access.state(), Forgotten(before, access.state()));
   return 0;

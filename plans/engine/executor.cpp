@@ -362,11 +362,14 @@ class Loop {
     const bool passed = result_.save_error && !journal_.dirty() &&
                         result_.save_error->code != ErrorCode::kFailedPrecondition;
     if (passed) {
-      const Error outage = *std::exchange(result_.save_error, {});
-      result_.warnings.push_back(fmt::format(
-          "the state could not be saved for a while, and was saved in the end ({}){}",
-          outage.message,
-          result_.ok() ? "" : "; in between nothing was begun: apply again for the rest"));
+      Error outage = *std::exchange(result_.save_error, {});
+      if (result_.ok()) {
+        result_.warnings.push_back(
+            fmt::format("the state could not be saved for a while, and was saved in the end ({})",
+                        outage.message));
+      } else {
+        result_.outage = std::move(outage);
+      }
     }
     if (!result_.save_error) return EndRun();
     if (!journal_.dirty()) return;

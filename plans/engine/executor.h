@@ -106,8 +106,10 @@ struct ExecuteResult {
   std::vector<Address> behind_queued;
   bool interrupted = false;
   // The first failure to save. After it nothing was begun, but the run waited for what was under
-  // way. None where everything was saved in the end: then `warnings` tell of it.
+  // way. None where everything was saved in the end: then `outage` has it where something was left
+  // undone, else `warnings` tell of it.
   std::optional<Error> save_error;
+  std::optional<Error> outage;
   bool lock_failed = false;  // it is of the state's lock, which could not be kept
   // The last save failed too, so that the stored state lacks what this run did. Then it was written
   // to `saved_aside`, for `podctl state push`; empty when even that failed, as `aside_error` says.

@@ -163,6 +163,7 @@ Result<std::optional<std::string>> HttpStore::TryTake(const HttpLock& mine, Http
 Result<std::unique_ptr<StateLock>> HttpStore::Lock(const LockInfo& info, const LockWait& wait,
                                                    std::stop_token stop) {
   if (stop.stop_requested()) return EndedWaiting();
+  options_.run.operation = info.operation;
   if (!options_.lock) return NoStateLock();
   if (client_->place().lock_url.empty()) return NoServerLock();
   const HttpLock mine = Mine(info);

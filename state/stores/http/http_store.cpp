@@ -9,6 +9,7 @@
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "state/run_notes.h"
 #include "state/state_json.h"
 #include "state/stores/aside_file.h"
 
@@ -374,12 +375,17 @@ Result<State> HttpStore::LoadHistory(std::uint64_t serial) {
 }
 
 Result<std::string> HttpStore::SaveAside(const State& state) {
-  State next = state;
+  RunNotes notes{state};
+  State& next = notes.state;
   if (next.lineage.empty()) next.lineage = random_.Uuid();
   if (next.digest_key.empty()) next.digest_key = NewDigestKey(random_);
   ++next.serial;
+  if (known_) notes.base = known_->generation;
+  if (pending_) notes.base = pending_->base;
+  if (pending_ && pending_->sent) notes.sent = DocumentGeneration(pending_->text);
+  notes.run = options_.run;
   auto path = WriteAside(files_, options_.aside_folders, fmt::format("errored-{}", next.serial),
-                         StateToJson(next));
+                         NotesToJson(notes));
   if (path) return *asides_.insert(*std::move(path)).first;
   return MakeError(ErrorCode::kIo,
                    fmt::format("what could not be saved in {} could not be written anywhere else: "

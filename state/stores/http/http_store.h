@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "providers/os/file_system.h"
+#include "state/provenance.h"
 #include "state/record_codec.h"
 #include "state/store.h"
 #include "state/stores/http/http_client.h"
@@ -39,7 +40,8 @@ struct HttpStoreOptions {
   std::vector<std::string> aside_folders = {"/tmp"};
   // Of a lock that may not be released, a sentence. May be empty.
   std::function<void(const std::string& warning)> on_warning = {};
-  bool lock = true;  // false: Lock takes none
+  bool lock = true;     // false: Lock takes none
+  Provenance run = {};  // for what SaveAside writes; what it does is learnt with the lock
 };
 
 struct HttpStoreDoors {

@@ -7,6 +7,7 @@
 #include "providers/base/digest.h"
 #include "providers/base/encoding.h"
 #include "providers/base/json.h"
+#include "state/run_notes.h"
 #include "state/state_json.h"
 #include "tests/conformance/state_store_suite.h"
 #include "tests/state/stores/http/http_bench.h"
@@ -395,6 +396,23 @@ TEST(HttpStore, WhatCannotBeSavedIsWrittenToThisMachine) {
   EXPECT_FALSE(world.files.Stat(*aside));
   EXPECT_TRUE(world.files.Stat(*again));
   EXPECT_TRUE(world.files.Stat("/tmp/podctl.errored-9"));
+}
+
+// Until somebody has saved since; a save of which nobody knows whether it stands there is its own.
+TEST(HttpStore, WhatCouldNotBeSavedKnowsWhatItFollows) {
+  HttpWorld world;
+  HttpRun run = Running(world);
+  const auto aside = run.store->SaveAside(run.state);
+  ASSERT_TRUE(aside);
+  const auto notes =
+      NotesFromJson(*world.files.Read(*aside, kMaxStateBytes), "f", RememberedKinds());
+  ASSERT_TRUE(notes) << notes.error().message;
+  EXPECT_EQ(notes->run.operation, "apply");
+  EXPECT_TRUE(CheckPush(*run.store->Load(), *notes, false));
+  ASSERT_TRUE(run.Mark("since"));
+  const auto refused = CheckPush(*run.store->Load(), *notes, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kFailedPrecondition);
 }
 
 TEST(HttpStore, ADamagedStateIsKeptAndReplaced) {
