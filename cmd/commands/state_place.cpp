@@ -1,6 +1,7 @@
 // podctl lock status, unlock and state init: looking after the place where the state is.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "cmd/command.h"
@@ -20,7 +21,7 @@ struct UnlockOptions {
 };
 
 struct StateInitOptions {
-  std::string location = "US";
+  std::string location;  // empty: the region of the spec's zone, else US
 };
 
 // Beside the life of a lock, until it has been seen to stand still for so long.
@@ -174,19 +175,25 @@ int RunStateInit(Wiring& wiring, const StateInitOptions& options) {
   }
   if (etcd::IsPlace(place)) return CheckEtcd(reporter, *wiring.OpenStore(place), place);
   Diagnostics ignored;
-  const std::string project = wiring.ReadSpec(ignored).project;
+  const Spec spec = wiring.ReadSpec(ignored);
+  const std::string& project = spec.project;
   if (project.empty()) {
     return reporter.ShowFailure(MakeError(ErrorCode::kInvalidArgument,
                                           "in which project is the bucket to be made?",
                                           "write `project:` into the spec, or give --project"));
   }
-  const auto made = wiring.MakeStateBucket(place, project, options.location);
+  // Regions have the same names there.
+  const std::string region = spec.zone.substr(0, std::min(spec.zone.rfind('-'), spec.zone.size()));
+  const std::string location = !options.location.empty() ? options.location
+                               : region.empty()          ? "US"
+                                                         : region;
+  const auto made = wiring.MakeStateBucket(place, project, location);
   if (!made) return reporter.ShowFailure(made.error());
   const auto document = [&] { return Value::Map{{"made", *made}, {"path", place}}; };
   reporter.Document(document, [&](Streams& streams) {
     if (*made) {
       streams.out << fmt::format("Made the bucket of {} in {}, with uniform access and versions.\n",
-                                 place, options.location);
+                                 place, location);
     } else {
       streams.out << fmt::format("The bucket of {} is there already, and is left as it is.\n",
                                  place);
@@ -203,7 +210,9 @@ constexpr Flag kUnlockFlags[] = {
 
 constexpr Flag kInitFlags[] = {
     OneValue<&StateInitOptions::location>(
-        "--location", "LOCATION", "of the bucket: a region such as europe-west4, or US, EU, ASIA"),
+        "--location", "LOCATION",
+        "of the bucket: a region such as europe-west4, or US, EU, ASIA (default: that of the "
+        "spec's zone)"),
 };
 
 }  // namespace

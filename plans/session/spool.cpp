@@ -102,8 +102,8 @@ std::vector<std::string> SpoolNotes(FileSystem& files, const SpoolDoors& doors, 
     if (!IsOf(stored, spool)) continue;
     notes.push_back(CheckPush(stored, spool.notes, false)
                         ? WhoseSpool(spool) +
-                              ". The next apply here saves it first; so does "
-                              "`podctl state push " +
+                              ". The next apply here saves it first, and refuses plans that were "
+                              "saved before. To save it now: `podctl state push " +
                               ShellQuote(VisibleControls(spool.path)) + "`."
                         : OvertakenNote(spool));
   }

@@ -91,6 +91,13 @@ const WithheldFiles& ValueReader::withheld() const {
 }
 
 std::string WhyNotReadable(const std::string& name, bool is_set) {
+  // By its own name what is sensitive stays so.
+  constexpr std::string_view kVariable = "PODCTL_VAR_";
+  if (name.starts_with(kVariable)) {
+    return fmt::format(
+        "the environment variable `{}` is the value of a variable: write `${{var.{}}}`", name,
+        name.substr(kVariable.size()));
+  }
   if (LogsPodctlIn(name)) {
     return fmt::format(
         "the environment variable `{}` is what podctl logs in with: a spec cannot "

@@ -1,5 +1,8 @@
 #include "providers/os/ci_run.h"
 
+#include <algorithm>
+#include <array>
+
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -37,8 +40,14 @@ CiRun FindCiRun(const Environment& environment) {
 }
 
 bool IsPipeline(const Environment& environment) {
-  const std::string ci = environment.Get("CI").value_or("");
-  return ci == "true" || ci == "1" || !FindCiRun(environment).ci.empty();
+  const std::string ci = LowerCase(environment.Get("CI").value_or(""));
+  if (!ci.empty() && ci != "false" && ci != "0") return true;
+  const auto is_set = [&](const char* name) { return !environment.Get(name).value_or("").empty(); };
+  constexpr std::array<const char*, 8> kOthers = {
+      "TF_BUILD",  "JENKINS_URL",      "CODEBUILD_BUILD_ID",
+      "BUILDKITE", "TEAMCITY_VERSION", "BITBUCKET_BUILD_NUMBER",
+      "DRONE",     "BUILD_ID"};
+  return std::any_of(kOthers.begin(), kOthers.end(), is_set) || !FindCiRun(environment).ci.empty();
 }
 
 }  // namespace podctl

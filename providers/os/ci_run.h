@@ -20,8 +20,9 @@ struct CiRun {
 // GitLab: "Predefined CI/CD variables". Atlantis: the environment of custom `run` steps.
 CiRun FindCiRun(const Environment& environment);
 
-// Whether a pipeline runs this, one of those or another (CI=true). It may be at work on another
-// person's spec, such as a pull request.
+// Whether a pipeline runs this, one of those or another: where CI is set to anything but "false" or
+// "0" (Woodpecker's is "woodpecker"), or what Azure, Jenkins, CodeBuild and the like set. It may be
+// at work on another person's spec, such as a pull request.
 bool IsPipeline(const Environment& environment);
 
 }  // namespace podctl

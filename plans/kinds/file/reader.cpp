@@ -55,6 +55,13 @@ void ReadPath(const YamlNode& node, const Slot& slot, ValueReader& reader, FileS
     return reader.Error(node, slot, fmt::format("{} is podctl's own", FoundWords(node)),
                         "the state, its lock and its history are no place for a file");
   }
+  // What is written there git runs, or podctl believes.
+  for (const char* folder : {".git", ".podctl"}) {
+    if (("/" + *text).find(fmt::format("/{}/", folder)) == std::string::npos) continue;
+    return reader.Error(node, slot,
+                        fmt::format("{} is below a folder `{}`", FoundWords(node), folder),
+                        "that is git's own, or podctl's: write the file elsewhere");
+  }
   file->path = PathFromSpec(node, *text);
   file->written = file->path;
   if (is_absolute) return;

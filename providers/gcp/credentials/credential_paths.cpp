@@ -39,6 +39,7 @@ std::vector<std::string> CredentialPaths(const Environment& environment, FileSys
   if (auto folder = GcloudFolder(environment)) paths.push_back(*std::move(folder));
   if (const auto home = environment.Get("HOME"); home && !home->empty()) {
     paths.push_back(*home + "/.config/gcloud");
+    paths.push_back(*home + "/.aws");  // where AWS's libraries look, of whose keys podctl makes use
   }
   return paths;
 }

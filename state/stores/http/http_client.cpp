@@ -136,8 +136,10 @@ Result<http::Response> HttpStateClient::Fetch(std::string url, const std::stop_t
     const std::string* const next = answer->Header("location");
     const auto from = http::ParseUrl(request.url);
     const auto to = http::ParseUrl(next == nullptr ? "" : *next);
+    // As the rule is for the place itself: in clear text to this machine only.
     const bool is_safe =
-        from && to && !to->has_user && (to->scheme == "https" || from->scheme == "http");
+        from && to && !to->has_user &&
+        (to->scheme == "https" || (from->scheme == "http" && http::IsLoopback(*to)));
     if (!is_safe) return answer;
     request.url = *next;
     if (!IsOneOrigin(*from, *to)) {

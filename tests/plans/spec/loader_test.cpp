@@ -69,6 +69,14 @@ TEST_F(LoaderTest, WhatPodctlLogsInWithIsNotForSpecs) {
   }
 }
 
+// What is sensitive by one name is not open by another.
+TEST_F(LoaderTest, TheValueOfAVariableIsReadByItsOwnName) {
+  environment_ = {{"PODCTL_VAR_tok", "the-secret"}};
+  LoadPod("    description: \"${env.PODCTL_VAR_tok}\"\n");
+  EXPECT_THAT(report_, HasSubstr("write `${var.tok}`"));
+  EXPECT_THAT(report_, Not(HasSubstr("the-secret")));
+}
+
 TEST_F(LoaderTest, WhatPodctlKeepsAndLogsInWithIsNoFileForSpecs) {
   options_.withheld = std::make_shared<WithheldFiles>();
   options_.withheld->AddCredential("../tok");

@@ -65,6 +65,9 @@ TEST_F(FileReaderTest, WhatIsWrongIsToldWhereItStands) {
                     HasSubstr("write an absolute path"), HasSubstr("podctl.yaml:4:13")));
   EXPECT_THAT(report("  a: {path: x/../../a, content: x}\n"), HasSubstr("leads out of"));
   EXPECT_THAT(report("  a: {path: out/, content: x}\n"), HasSubstr("`out/` names no file"));
+  EXPECT_THAT(report("  a: {path: .git/hooks/pre-commit, content: x}\n"),
+              HasSubstr("`.git/hooks/pre-commit` is below a folder `.git`"));
+  EXPECT_THAT(report("  a: {path: /home/me/x/.podctl/a, content: x}\n"), HasSubstr("`.podctl`"));
   EXPECT_THAT(report("  a: {content: x}\n"), HasSubstr("the file has no `path`"));
   EXPECT_THAT(report("  a: {path: a}\n"), HasSubstr("the file has no `content`"));
   EXPECT_THAT(report("  a: {path: a, content: x, mod: 0600}\n"), HasSubstr("`mode`"));

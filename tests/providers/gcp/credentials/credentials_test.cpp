@@ -60,7 +60,7 @@ TEST_F(CredentialsTest, TheFilesThatLogInAreKnown) {
                                       {"GOOGLE_APPLICATION_CREDENTIALS", "/run/creds.json"}});
   EXPECT_THAT(CredentialPaths(environment, files_),
               ElementsAre(kTokenFile, "/run/creds.json", "/run/oidc", "/conf",
-                          "/home/alice/.config/gcloud"));
+                          "/home/alice/.config/gcloud", "/home/alice/.aws"));
 }
 
 TEST_F(CredentialsTest, TheTokensFileComesFirst) {
