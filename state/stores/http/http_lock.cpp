@@ -25,19 +25,6 @@ bool IsDone(int status) {
   return status == 200 || status == 201 || status == 204;
 }
 
-Error HeldByAnother(LockInfo holder, const std::string& where) {
-  if (holder.path.empty()) holder.path = where;
-  const std::string unlock =
-      holder.id.empty() ? ""
-                        : fmt::format(
-                              " It does not run out: if it is sure that the run has ended, "
-                              "podctl unlock {}",
-                              ShellQuote(VisibleControls(holder.id)));
-  return MakeError(ErrorCode::kLocked,
-                   "Error acquiring the state lock: another run holds it\n" + LockInfoBlock(holder),
-                   "Wait for that run to end, or let podctl wait: --lock-timeout 5m." + unlock);
-}
-
 Error EndedWaiting() {
   return MakeError(ErrorCode::kCancelled, "stopped while waiting for the state lock");
 }
@@ -103,6 +90,37 @@ bool HttpStore::IsAlive(const HttpLock& lock) const {
          self_.process_ran_at(lock.info.pid, lock.info.created);
 }
 
+Error HttpStore::HeldByAnother(const HttpLock& holder) const {
+  LockInfo shown = holder.info;
+  if (shown.path.empty()) shown.path = Where();
+  const std::string command = holder.is_podctls ? "podctl unlock" : "terraform force-unlock";
+  const std::string unlock =
+      shown.id.empty()
+          ? ""
+          : fmt::format(" {} does not run out: if it is sure that the run has ended, {} {}",
+                        holder.is_podctls ? "It" : "The lock", command,
+                        ShellQuote(VisibleControls(shown.id)));
+  if (!holder.is_podctls) {
+    return MakeError(ErrorCode::kLocked,
+                     "Error acquiring the state lock: another tool holds it, such as Terraform or "
+                     "OpenTofu\n" +
+                         LockInfoBlock(shown),
+                     "Two tools cannot share one state: if that one keeps its state there, give "
+                     "podctl's a name of its own (`state` in the spec)." +
+                         unlock);
+  }
+  return MakeError(ErrorCode::kLocked,
+                   "Error acquiring the state lock: another run holds it\n" + LockInfoBlock(shown),
+                   "Wait for that run to end, or let podctl wait: --lock-timeout 5m." + unlock);
+}
+
+Result<void> HttpStore::CheckIsNotTerraforms(const HttpLock& holder, const std::stop_token& stop) {
+  if (holder.is_podctls) return {};
+  const auto stored = Fetch(stop);
+  if (stored || stored.error().code != ErrorCode::kFailedPrecondition) return {};
+  return stored.error();
+}
+
 Error HttpStore::NoServerLock() const {
   return MakeError(
       ErrorCode::kFailedPrecondition,
@@ -116,8 +134,8 @@ Error HttpStore::NoServerLock() const {
 // A save was refused because of the lock.
 Error HttpStore::LockRefused(const http::Response& response) const {
   const auto holder = HolderIn(response);
+  if (HeldId().empty()) return HeldByAnother(holder.value_or(HttpLock{}));
   const LockInfo shown = holder ? holder->info : LockInfo{};
-  if (HeldId().empty()) return HeldByAnother(shown, Where());
   return MakeError(ErrorCode::kFailedPrecondition,
                    fmt::format("the lock of the state {} was taken from this run\n{}", Where(),
                                LockInfoBlock(shown)),
@@ -170,6 +188,7 @@ Result<std::unique_ptr<StateLock>> HttpStore::Lock(const LockInfo& info, const L
   const Clock::SteadyTime began = clock_.Steady();
   const Clock::SteadyTime deadline = began + wait.timeout;
   Clock::SteadyTime next_word = began;
+  bool is_looked_at = false;
   for (std::chrono::milliseconds pause = kFirstTry;; pause = std::min(2 * pause, kLongestTry)) {
     HttpLock other;
     Result<std::optional<std::string>> took = TryTake(mine, &other, stop);
@@ -180,9 +199,14 @@ Result<std::unique_ptr<StateLock>> HttpStore::Lock(const LockInfo& info, const L
       return std::unique_ptr<StateLock>(
           std::make_unique<HeldLock>(client_, std::move(lock), **took, options_.on_warning));
     }
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_.Steady());
+    // At first, for the words of who waits, and at the end, for what was saved meanwhile.
+    if (!std::exchange(is_looked_at, true) || left.count() <= 0) {
+      if (auto is_not = CheckIsNotTerraforms(other, stop); !is_not) return is_not.error();
+    }
     const Clock::SteadyTime now = clock_.Steady();
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now);
-    if (left.count() <= 0) return HeldByAnother(other.info, Where());
+    left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now);
+    if (left.count() <= 0) return HeldByAnother(other);
     if (wait.on_wait && now >= next_word) {
       const bool first = std::exchange(next_word, now + kWaitTellPace) == began;
       const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - began);
@@ -230,6 +254,17 @@ Result<void> HttpStore::ForceUnlock(const std::string& id) {
     return MakeError(ErrorCode::kNotFound, fmt::format("the state {} is not locked", Where()));
   }
   if (!IsLockHeld(tried->status)) return client_->ErrorOf(HttpDeed::kLock, *tried);
+  if (holder && !holder->is_podctls) {
+    if (holder->info.path.empty()) holder->info.path = Where();
+    return MakeError(
+        ErrorCode::kLocked,
+        fmt::format("the lock of the state {} is another tool's, such as Terraform's or "
+                    "OpenTofu's\n{}",
+                    Where(), LockInfoBlock(holder->info)),
+        fmt::format("podctl releases its own locks only. If it is sure that the run has ended: "
+                    "terraform force-unlock {}",
+                    ShellQuote(VisibleControls(holder->info.id))));
+  }
   if (holder && holder->info.id != id && holder->id != id) {
     return MakeError(ErrorCode::kInvalidArgument,
                      fmt::format("the lock of the state {} has another ID\n{}", Where(),

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kLongestId = 255;  // that GitLab takes
 constexpr std::size_t kLongestOperation = 20;
 constexpr std::size_t kSpaceDigits = 12;
+constexpr std::string_view kUnknownSpace = "unknown";  // of a process without a mark
 constexpr std::string_view kRunLine = "\nCI run: ";
 constexpr std::string_view kCommitLine = "\nCommit: ";
 
@@ -48,12 +49,12 @@ std::string OperationText(const std::string& operation) {
   return text;
 }
 
-// Fills in what the ID on the wire says.
-void ReadId(HttpLock* lock, std::string_view own_mark) {
+// Fills in what the ID on the wire says. false: it is not of podctl's form.
+bool ReadId(HttpLock* lock, std::string_view own_mark) {
   const auto parts = Split(lock->id, ".");
-  if (parts.size() != 5) return;
+  if (parts.size() != 5) return false;
   const auto pid = ParseNumber<int>(parts[3]);
-  if (!pid || *pid <= 0 || !ParseNumber<long long>(parts[4])) return;
+  if (!pid || *pid <= 0 || !ParseNumber<long long>(parts[4])) return false;
   lock->info.id = std::string(parts[0]);
   if (lock->info.operation.empty()) lock->info.operation = std::string(parts[1]);
   lock->info.pid = *pid;
@@ -61,6 +62,7 @@ void ReadId(HttpLock* lock, std::string_view own_mark) {
   if (own && SpaceText(own->space) == parts[2]) {
     lock->mark = fmt::format("{}/{}/{}", own->space, parts[3], parts[4]);
   }
+  return true;
 }
 
 // Cuts the line that begins with `begin` off the end of `info`.
@@ -76,9 +78,11 @@ std::string TakeLine(std::string* info, std::string_view begin) {
 
 std::string HttpLockId(const LockInfo& info, std::string_view mark) {
   const auto parts = PartsOf(mark);
-  if (!parts || info.id.find('.') != std::string::npos) return info.id;
-  const std::string id = fmt::format("{}.{}.{}.{}.{}", info.id, OperationText(info.operation),
-                                     SpaceText(parts->space), parts->pid, parts->ticks);
+  if ((!parts && info.pid <= 0) || info.id.find('.') != std::string::npos) return info.id;
+  const std::string id =
+      fmt::format("{}.{}.{}.{}.{}", info.id, OperationText(info.operation),
+                  parts ? SpaceText(parts->space) : std::string(kUnknownSpace),
+                  parts ? parts->pid : std::to_string(info.pid), parts ? parts->ticks : "0");
   return id.size() <= kLongestId ? id : info.id;
 }
 
@@ -104,7 +108,8 @@ std::optional<HttpLock> HttpLockFromJson(std::string_view text, HttpServer serve
     }
     lock.info.pid = 0;
   }
-  ReadId(&lock, own_mark);
+  const bool has_members = lock.info.pid > 0 && !lock.info.host.empty();
+  lock.is_podctls = ReadId(&lock, own_mark) || has_members;
   const std::string commit = TakeLine(&lock.info.command, kCommitLine);
   const std::string run_url = TakeLine(&lock.info.command, kRunLine);
   if (lock.info.commit.empty()) lock.info.commit = commit;

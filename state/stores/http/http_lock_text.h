@@ -3,8 +3,9 @@
 // Of a LockInfo GitLab keeps the ID alone (who took it and when it writes itself, and every other
 // member of its answer is what the asker sent); Gitea keeps Terraform's seven members. So what has
 // to survive everywhere stands in the ID: "UUID.OPERATION.SPACE.PID.TICKS", of which people are
-// shown the UUID, and the rest tells of a dead process of this machine. What only people read
-// stands in Info, below the command line.
+// shown the UUID, and the rest tells of a dead process of this machine, and that the lock is one of
+// podctl: others keep theirs at such addresses. What only people read stands in Info, below the
+// command line.
 #pragma once
 
 #include <optional>
@@ -17,9 +18,10 @@
 namespace podctl {
 
 struct HttpLock {
-  LockInfo info;     // its ID is the UUID
-  std::string id;    // on the wire
-  std::string mark;  // ProcessMark of its holder, if that ran where this process runs
+  LockInfo info;           // its ID is the UUID
+  std::string id;          // on the wire
+  std::string mark;        // ProcessMark of its holder, if that ran where this process runs
+  bool is_podctls = true;  // false: its ID and members are not as podctl writes them
 };
 
 // `mark`: ProcessMark of the holder; may be empty.

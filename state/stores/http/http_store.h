@@ -132,6 +132,11 @@ class HttpStore final : public StateStore {
   std::optional<HttpLock> HolderIn(const http::Response& response) const;
   bool HasEnded(const HttpLock& lock) const;
   bool IsAlive(const HttpLock& lock) const;
+  // Of a lock that another holds, to who cannot have it.
+  Error HeldByAnother(const HttpLock& holder) const;
+  // kFailedPrecondition where the lock is another tool's, and what is stored Terraform's: it does
+  // not come to be podctl's by waiting.
+  Result<void> CheckIsNotTerraforms(const HttpLock& holder, const std::stop_token& stop);
   Error NoServerLock() const;
 
   std::shared_ptr<HttpStateClient> client_;

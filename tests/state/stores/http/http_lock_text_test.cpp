@@ -79,10 +79,12 @@ TEST(HttpLockText, SomebodyElsesIdIsLeftAsItIs) {
   EXPECT_FALSE(HttpLockFromJson("{}", HttpServer::kGitLab, kNeighbour));
 }
 
-TEST(HttpLockText, WithoutAMarkTheIdIsTheUuid) {
+TEST(HttpLockText, WithoutAMarkTheIdTellsThatItIsPodctls) {
   LockInfo info = Sample().info;
+  EXPECT_EQ(HttpLockId(info, ""), info.id + ".state-rm.unknown.4711.0");
+  EXPECT_EQ(HttpLockId(info, "not/a/mark"), info.id + ".state-rm.unknown.4711.0");
+  info.pid = 0;
   EXPECT_EQ(HttpLockId(info, ""), info.id);
-  EXPECT_EQ(HttpLockId(info, "not/a/mark"), info.id);
 }
 
 }  // namespace

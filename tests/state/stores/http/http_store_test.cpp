@@ -328,6 +328,68 @@ TEST(HttpStore, UnlockingByIdReleasesWhatWasLeftBehind) {
   }
 }
 
+// As Terraform sends it.
+http::Response LockAsTerraform(HttpWorld& world) {
+  const bool is_plain = world.server.kind() == Kind::kPlain;
+  return world.server.Answer(
+      is_plain ? "LOCK" : "POST", world.server.path() + (is_plain ? "" : "/lock"),
+      {{"authorization", "Basic " + Base64Encode("alice:s3cret")},
+       {"content-type", "application/json"}},
+      R"({"ID":"7d9d1d5c-8a3e-0b6f-9a51-0d0d7c1f9e11","Operation":"OperationTypeApply","Info":"",)"
+      R"("Who":"bob@laptop","Version":"1.11.4","Created":"2026-11-20T14:29:00Z","Path":""})");
+}
+
+TEST(HttpStore, ALockOfAnotherToolIsToldApartAndLeftToIt) {
+  const std::string id = "7d9d1d5c-8a3e-0b6f-9a51-0d0d7c1f9e11";
+  std::string all;
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    ASSERT_EQ(LockAsTerraform(world).status, 200);
+    auto store = world.Open();
+    // It may be a run before the first state.
+    const auto refused = store->Lock(LockInfoFor("apply"), std::chrono::seconds(7), {});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kLocked);
+    EXPECT_GE(world.clock.Elapsed(), std::chrono::seconds(7));
+    EXPECT_THAT(refused.error().hint, HasSubstr("terraform force-unlock " + id));
+    EXPECT_THAT(refused.error().hint, Not(HasSubstr("podctl unlock")));
+    const auto kept = store->ForceUnlock(id);
+    ASSERT_FALSE(kept);
+    EXPECT_THAT(kept.error().hint, HasSubstr("terraform force-unlock " + id));
+    EXPECT_EQ(world.server.LockId(), id);
+    all += refused.error().message + "\n" + refused.error().hint + "\n\n" + kept.error().message +
+           "\n" + kept.error().hint + "\n\n";
+    world.server.Overwrite(
+        R"({"version":4,"terraform_version":"1.11.4","serial":3,"lineage":"x","resources":[]})");
+    const auto apply = store->Lock(LockInfoFor("apply"), std::chrono::hours(1), {});
+    ASSERT_FALSE(apply);
+    EXPECT_EQ(apply.error().code, ErrorCode::kFailedPrecondition);
+    EXPECT_THAT(apply.error().message, HasSubstr("one of Terraform or OpenTofu"));
+    EXPECT_EQ(world.server.LockId(), id);
+  }
+  ExpectGolden("state/http_locked_by_terraform.txt", all);
+}
+
+// Where the system gives no marks, its own locks are known all the same.
+TEST(HttpStore, ALockOfAProcessWithoutAMarkIsPodctls) {
+  for (const Kind kind : {Kind::kGitLab, Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    const auto open = [&](const std::string& host) {
+      LockHolder self = world.NextHolder(host);
+      self.mark.clear();
+      return HttpStore(world.Place(),
+                       HttpStoreDoors{world.transport, world.files, world.clock, world.random},
+                       self, RememberedKinds());
+    };
+    HttpStore dead = open("there");
+    const auto lock = dead.Lock(LockInfoFor("apply"), std::chrono::milliseconds(0), {});
+    ASSERT_TRUE(lock);
+    const std::string wire = world.server.LockId();
+    EXPECT_TRUE(open("here").ForceUnlock(wire.substr(0, wire.find('.'))));
+    EXPECT_EQ(world.server.LockId(), "");
+  }
+}
+
 TEST(HttpStore, OnlyGiteaTellsWhoHoldsTheLockToWhoDoesNotTryIt) {
   HttpWorld gitea;
   auto look = gitea.Open("there");
