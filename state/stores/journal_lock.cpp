@@ -265,8 +265,10 @@ Result<void> JournalStore::ForceUnlock(const std::string& id) {
                        fmt::format("the lock of the state {} has another ID\n{}", Where(),
                                    LockInfoBlock(holder)));
     }
-    const bool ended = self_.has_ended && self_.has_ended(text->mark);
-    if (!ended && holder.host == self_.host && self_.process_ran_at(holder.pid, holder.created)) {
+    const bool unknown_here =
+        RanElsewhere(text->mark, self_.mark) || (self_.has_ended && self_.has_ended(text->mark));
+    if (!unknown_here && holder.host == self_.host &&
+        self_.process_ran_at(holder.pid, holder.created)) {
       return MakeError(
           ErrorCode::kLocked,
           fmt::format("the run that holds the lock of the state {} is alive", Where()),

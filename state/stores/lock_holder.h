@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace podctl {
 
@@ -19,5 +20,21 @@ struct LockHolder {
 
   static LockHolder ThisProcess();
 };
+
+// Where in a ProcessMark its process ran, without its number and start; empty: it does not say.
+inline std::string_view SpaceOfMark(std::string_view mark) {
+  const auto start = mark.rfind('/');
+  if (start == std::string_view::npos || start == 0) return {};
+  const auto number = mark.rfind('/', start - 1);
+  return number == std::string_view::npos ? std::string_view() : mark.substr(0, number);
+}
+
+// True only when two marks tell that it was another machine, boot or container: there the numbers
+// of processes mean others.
+inline bool RanElsewhere(std::string_view mark, std::string_view own_mark) {
+  const std::string_view space = SpaceOfMark(mark);
+  const std::string_view own = SpaceOfMark(own_mark);
+  return !space.empty() && !own.empty() && space != own;
+}
 
 }  // namespace podctl

@@ -85,6 +85,7 @@ bool HttpStore::HasEnded(const HttpLock& lock) const {
 
 // Whether its process surely runs on this machine.
 bool HttpStore::IsAlive(const HttpLock& lock) const {
+  if (lock.ran_elsewhere) return false;  // its number is another process here
   if (!lock.mark.empty()) return !HasEnded(lock);
   return lock.info.pid > 0 && lock.info.host == self_.host &&
          self_.process_ran_at(lock.info.pid, lock.info.created);

@@ -59,7 +59,9 @@ bool ReadId(HttpLock* lock, std::string_view own_mark) {
   if (lock->info.operation.empty()) lock->info.operation = std::string(parts[1]);
   lock->info.pid = *pid;
   const auto own = PartsOf(own_mark);
-  if (own && SpaceText(own->space) == parts[2]) {
+  if (!own || parts[2] == kUnknownSpace) return true;
+  lock->ran_elsewhere = SpaceText(own->space) != parts[2];
+  if (!lock->ran_elsewhere) {
     lock->mark = fmt::format("{}/{}/{}", own->space, parts[3], parts[4]);
   }
   return true;

@@ -18,10 +18,11 @@
 namespace podctl {
 
 struct HttpLock {
-  LockInfo info;           // its ID is the UUID
-  std::string id;          // on the wire
-  std::string mark;        // ProcessMark of its holder, if that ran where this process runs
-  bool is_podctls = true;  // false: its ID and members are not as podctl writes them
+  LockInfo info;               // its ID is the UUID
+  std::string id;              // on the wire
+  std::string mark;            // ProcessMark of its holder, if that ran where this process runs
+  bool ran_elsewhere = false;  // on another machine, boot or container, as the marks tell
+  bool is_podctls = true;      // false: its ID and members are not as podctl writes them
 };
 
 // `mark`: ProcessMark of the holder; may be empty.

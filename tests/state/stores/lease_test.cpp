@@ -446,6 +446,25 @@ TEST(Lease, UnlockingSparesWhoBeatMeanwhile) {
   EXPECT_TRUE(run->store.MayStart());
 }
 
+// A container of this machine may have its name, and has process numbers of its own.
+TEST(Lease, AProcessOfAnotherSpaceIsNotTakenForOneThatLivesHere) {
+  JournalWorld world;
+  const auto open = [&](const std::string& space) {
+    LockHolder self = world.NextHolder("here");
+    self.mark = space + std::to_string(self.pid) + "/7";
+    self.has_ended = [](const std::string&) { return false; };
+    return std::make_unique<JournalRun>(world.place, world.clock, world.random, std::move(self),
+                                        JournalWorld::ByHand());
+  };
+  auto holder = open("boot/pid:[2]/");
+  auto lock = MustTake(*holder);
+  const std::string id = Held(world)->info.id;
+  EXPECT_EQ(open("boot/pid:[2]/")->store.ForceUnlock(id).error().code, ErrorCode::kLocked);
+  EXPECT_TRUE(world.place.Text(kLeaseName));
+  EXPECT_TRUE(open("boot/pid:[1]/")->store.ForceUnlock(id));
+  EXPECT_FALSE(world.place.Text(kLeaseName));
+}
+
 // ---- The thread.
 
 TEST(Lease, AThreadBeatsWhileTheLockIsHeld) {

@@ -328,6 +328,30 @@ TEST(HttpStore, UnlockingByIdReleasesWhatWasLeftBehind) {
   }
 }
 
+// A container of this machine may have its name, and has process numbers of its own.
+TEST(HttpStore, AProcessOfAnotherSpaceIsNotTakenForOneThatLivesHere) {
+  for (const Kind kind : {Kind::kGitea, Kind::kPlain}) {
+    HttpWorld world(kind);
+    const auto open = [&](const std::string& space) {
+      LockHolder self = world.NextHolder("here");
+      self.mark = space + std::to_string(self.pid) + "/7";
+      self.has_ended = [](const std::string&) { return false; };
+      return HttpStore(world.Place(),
+                       HttpStoreDoors{world.transport, world.files, world.clock, world.random},
+                       self, RememberedKinds());
+    };
+    HttpStore holder = open("boot/pid:[2]/");
+    const auto lock = holder.Lock(LockInfoFor("apply"), std::chrono::milliseconds(0), {});
+    ASSERT_TRUE(lock);
+    const std::string wire = world.server.LockId();
+    const std::string id = wire.substr(0, wire.find('.'));
+    EXPECT_EQ(open("boot/pid:[2]/").ForceUnlock(id).error().code, ErrorCode::kLocked);
+    EXPECT_EQ(world.server.LockId(), wire);
+    EXPECT_TRUE(open("boot/pid:[1]/").ForceUnlock(id));
+    EXPECT_EQ(world.server.LockId(), "");
+  }
+}
+
 // As Terraform sends it.
 http::Response LockAsTerraform(HttpWorld& world) {
   const bool is_plain = world.server.kind() == Kind::kPlain;
