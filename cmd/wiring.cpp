@@ -78,6 +78,14 @@ void TellOfWait(const http::Request& request, std::chrono::milliseconds wait) {
                                 FormatDuration(wait)));
 }
 
+// The same of a server that keeps a state, in the words of the other places.
+void TellOfStateWait(const http::Request& request, std::chrono::milliseconds wait) {
+  const auto url = http::ParseUrl(request.url);
+  RemarkOfAnyThread(
+      fmt::format("Trying again in {}: {}, which keeps the state, is too busy or out of reach",
+                  FormatDuration(wait), url ? url->Server() : std::string("the server")));
+}
+
 // Of one request to a place that keeps states, and of what goes wrong with a lock there.
 void TellOfPause(const Error& why, std::chrono::milliseconds pause) {
   RemarkOfAnyThread(fmt::format("Trying again in {}: {}", FormatDuration(pause), why.message));
@@ -487,7 +495,7 @@ std::unique_ptr<StateStore> Wiring::OpenHttpStore(const std::string& url) {
   options.lock = options_.lock;
   return std::make_unique<HttpStore>(
       *std::move(place),
-      HttpStoreDoors{*parts_->http, parts_->files, parts_->clock, parts_->random, TellOfWait},
+      HttpStoreDoors{*parts_->http, parts_->files, parts_->clock, parts_->random, TellOfStateWait},
       LockHolder::ThisProcess(), kinds().remembered, std::move(options));
 }
 

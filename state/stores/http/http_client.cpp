@@ -16,10 +16,16 @@ namespace podctl {
 namespace {
 
 constexpr int kMostRedirects = 3;
-constexpr int kMostReadings = 3;  // of a text that comes damaged
-constexpr int kUsualAttempts = 6;
-constexpr std::chrono::milliseconds kUsualLongestWait{8'000};
-constexpr std::chrono::minutes kUsualPatience{1};
+constexpr int kMostReadings = 3;       // of a text that comes damaged
+constexpr int kUsualAttempts = 1'000;  // the patience ends first
+constexpr std::chrono::milliseconds kUsualLongestWait{5'000};
+// So long a server takes to be restarted; and a server's Retry-After of half a minute is within it.
+constexpr std::chrono::seconds kUsualPatience{35};
+constexpr std::chrono::minutes kUsualSavePatience{1};
+// What a save has to be answered in, and what its size adds to that. Its bytes may be sent again.
+constexpr std::chrono::milliseconds kSaveTimeout{20'000};
+constexpr std::size_t kSaveBytesPerSecond = std::size_t{256} << 10;
+constexpr std::chrono::milliseconds kToldWait{1'500};
 constexpr std::chrono::hours kOrderedPatience{2};
 constexpr std::size_t kLongestSaid = 200;
 
@@ -43,6 +49,7 @@ http::RetryPolicy PolicyOf(const HttpPlace& place, OnLongWait on_long_wait) {
   policy.longest_wait = place.longest_wait;
   policy.longest_retry_after = place.longest_wait;
   policy.on_long_wait = std::move(on_long_wait);
+  policy.reported_wait = kToldWait;
   if (place.retries) {
     policy.attempts = *place.retries + 1;
     policy.refusals = policy.attempts;
@@ -51,7 +58,9 @@ http::RetryPolicy PolicyOf(const HttpPlace& place, OnLongWait on_long_wait) {
   } else {
     policy.attempts = kUsualAttempts;
     policy.refusals = kUsualAttempts;
-    policy.longest_wait = std::min(policy.longest_wait, kUsualLongestWait);
+    policy.connection_attempts = kUsualAttempts;
+    policy.longest_wait =
+        std::max(policy.first_wait, std::min(policy.longest_wait, kUsualLongestWait));
     policy.total = kUsualPatience;
   }
   return policy;
@@ -109,6 +118,21 @@ HttpStateClient::HttpStateClient(HttpPlace place, http::Transport& transport, Cl
       random_(random),
       policy_(PolicyOf(place_, std::move(on_long_wait))) {}
 
+std::chrono::milliseconds HttpStateClient::save_patience() const {
+  return place_.retries ? policy_.total : kUsualSavePatience;
+}
+
+void HttpStateClient::TellOfAnother(std::chrono::milliseconds wait) const {
+  if (!policy_.on_long_wait) return;
+  policy_.on_long_wait(RequestOf(place_.update_method, place_.url, "", ""), wait);
+}
+
+http::RetryPolicy HttpStateClient::PolicyWithin(std::chrono::milliseconds most) const {
+  http::RetryPolicy policy = policy_;
+  policy.total = std::min(policy.total, most);
+  return policy;
+}
+
 http::Request HttpStateClient::RequestOf(const std::string& method, const std::string& url,
                                          std::string body, std::string content_type) const {
   http::Request request;
@@ -127,10 +151,13 @@ http::Request HttpStateClient::RequestOf(const std::string& method, const std::s
 
 // A server may keep its texts in another's store, and send who reads there; without the password,
 // when that is another server.
-Result<http::Response> HttpStateClient::Fetch(std::string url, const std::stop_token& stop) {
+Result<http::Response> HttpStateClient::Fetch(std::string url, std::chrono::milliseconds most,
+                                              const std::stop_token& stop) {
+  const http::RetryPolicy policy = PolicyWithin(most);
   http::Request request = RequestOf("GET", url, "", "");
+  request.timeout = std::min(request.timeout, most);
   for (int redirects = 0;; ++redirects) {
-    auto answer = http::SendWithRetry(transport_, request, http::Idempotency::kIdempotent, policy_,
+    auto answer = http::SendWithRetry(transport_, request, http::Idempotency::kIdempotent, policy,
                                       clock_, random_, stop);
     if (!answer || !IsRedirect(answer->status) || redirects == kMostRedirects) return answer;
     const std::string* const next = answer->Header("location");
@@ -150,9 +177,10 @@ Result<http::Response> HttpStateClient::Fetch(std::string url, const std::stop_t
 }
 
 Result<std::optional<std::string>> HttpStateClient::ReadAt(const std::string& url,
+                                                           std::chrono::milliseconds most,
                                                            const std::stop_token& stop) {
   for (int reading = 1;; ++reading) {
-    auto answer = Fetch(url, stop);
+    auto answer = Fetch(url, most, stop);
     if (!answer) return ErrorOf(HttpDeed::kRead, answer.error());
     const bool hidden = answer->status == 404 && place_.server == HttpServer::kGitLab &&
                         answer->body.find("Project Not Found") != std::string::npos;
@@ -174,22 +202,30 @@ Result<std::optional<std::string>> HttpStateClient::ReadAt(const std::string& ur
   }
 }
 
-Result<std::optional<std::string>> HttpStateClient::Read(const std::stop_token& stop) {
-  return ReadAt(place_.url, stop);
+Result<std::optional<std::string>> HttpStateClient::Read(const std::stop_token& stop,
+                                                         std::chrono::milliseconds most) {
+  return ReadAt(place_.url, most, stop);
 }
 
 Result<std::optional<std::string>> HttpStateClient::ReadSerial(std::uint64_t serial,
                                                                const std::stop_token& stop) {
-  return ReadAt(fmt::format("{}/versions/{}", place_.url, serial), stop);
+  return ReadAt(fmt::format("{}/versions/{}", place_.url, serial), std::chrono::milliseconds::max(),
+                stop);
 }
 
-Result<http::Response> HttpStateClient::Save(const std::string& text, const std::string& lock_id) {
+Result<http::Response> HttpStateClient::Save(const std::string& text, const std::string& lock_id,
+                                             std::chrono::milliseconds most) {
   const std::string url = lock_id.empty() ? place_.url : WithQuery(place_.url, "ID", lock_id);
   http::Request request = RequestOf(place_.update_method, url, text, "application/json");
   const std::string sum = Base64Encode(Md5Bytes(text));
   if (!sum.empty()) request.headers.emplace_back("Content-MD5", sum);
-  return http::SendWithRetry(transport_, request, http::Idempotency::kNonIdempotent, policy_,
-                             clock_, random_, {});
+  if (!place_.retries) {
+    const std::chrono::seconds for_its_size(text.size() / kSaveBytesPerSecond);
+    request.timeout = std::min(request.timeout, kSaveTimeout + for_its_size);
+  }
+  request.timeout = std::min(request.timeout, most);
+  return http::SendWithRetry(transport_, request, http::Idempotency::kNonIdempotent,
+                             PolicyWithin(most), clock_, random_, {});
 }
 
 // The ID makes it the same lock, however often it is asked for.

@@ -33,14 +33,22 @@ class HttpStateClient {
 
   const HttpPlace& place() const { return place_; }
   const http::RetryPolicy& policy() const { return policy_; }
+  // How long a whole save may take, with its looks and repeats.
+  std::chrono::milliseconds save_patience() const;
+  // That a save will be sent once more after `wait`.
+  void TellOfAnother(std::chrono::milliseconds wait) const;
 
   // The stored text; nullopt: there is none. What comes damaged (Content-MD5) is read again.
-  Result<std::optional<std::string>> Read(const std::stop_token& stop);
+  // `most`: no request begins later than that, or lasts longer.
+  Result<std::optional<std::string>> Read(
+      const std::stop_token& stop,
+      std::chrono::milliseconds most = std::chrono::milliseconds::max());
   // An earlier generation; nullopt: it is not kept.
   Result<std::optional<std::string>> ReadSerial(std::uint64_t serial, const std::stop_token& stop);
   // Errors as of http::Transport; a status is the caller's to judge. `lock_id`: empty: none is
-  // held.
-  Result<http::Response> Save(const std::string& text, const std::string& lock_id);
+  // held. `most`: as for Read.
+  Result<http::Response> Save(const std::string& text, const std::string& lock_id,
+                              std::chrono::milliseconds most = std::chrono::milliseconds::max());
   Result<http::Response> Lock(const HttpLock& lock, const std::stop_token& stop);
   Result<http::Response> Unlock(const HttpLock& lock, std::chrono::milliseconds patience);
   // Gitea says to who would save without the lock who holds it, before it looks at the state, which
@@ -55,8 +63,11 @@ class HttpStateClient {
  private:
   http::Request RequestOf(const std::string& method, const std::string& url, std::string body,
                           std::string content_type) const;
-  Result<http::Response> Fetch(std::string url, const std::stop_token& stop);
-  Result<std::optional<std::string>> ReadAt(const std::string& url, const std::stop_token& stop);
+  Result<http::Response> Fetch(std::string url, std::chrono::milliseconds most,
+                               const std::stop_token& stop);
+  Result<std::optional<std::string>> ReadAt(const std::string& url, std::chrono::milliseconds most,
+                                            const std::stop_token& stop);
+  http::RetryPolicy PolicyWithin(std::chrono::milliseconds most) const;
   std::string HintFor(HttpDeed deed, int status) const;
   std::string SaidBy(const http::Response& response) const;
 

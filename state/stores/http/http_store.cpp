@@ -21,6 +21,9 @@ constexpr std::size_t kMostDocumentBytes = std::size_t{63} << 20;
 constexpr std::size_t kMostBytesOfNothing = 1000;
 constexpr std::size_t kMostPassedOver = 6;  // serials without a generation, between two with one
 constexpr int kMostTakenSerials = 100;
+// What a request of a save has at its very end.
+constexpr std::chrono::milliseconds kShortestRequest{5'000};
+constexpr std::chrono::seconds kSilence{5};  // in which a save is repeated without a word
 constexpr std::string_view kStartAgain =
     "Run the command again: it then starts from the state that is stored now.";
 
@@ -265,10 +268,16 @@ Result<void> HttpStore::Put(State& state, Generation* at, bool push) {
 Result<void> HttpStore::Send() {
   const http::RetryPolicy& policy = client_->policy();
   std::chrono::milliseconds pause = policy.first_wait;
+  const Clock::SteadyTime began = clock_.Steady();
+  const Clock::SteadyTime deadline = began + client_->save_patience();
+  const auto left = [&] {
+    return std::max(kShortestRequest, std::chrono::duration_cast<std::chrono::milliseconds>(
+                                          deadline - clock_.Steady()));
+  };
   Error why;
   for (int attempt = 1;; ++attempt) {
-    Result<Fate> fate = pending_->sent ? LookAfter() : Fate::kUnknown;
-    if (fate && *fate == Fate::kUnknown) fate = SendOnce(&why);
+    Result<Fate> fate = pending_->sent ? LookAfter(left()) : Fate::kUnknown;
+    if (fate && *fate == Fate::kUnknown) fate = SendOnce(left(), &why);
     // Surely nowhere, or not to be known now; then the next save asks again.
     if (!fate) {
       if (!pending_->sent) pending_.reset();
@@ -283,14 +292,17 @@ Result<void> HttpStore::Send() {
       pending_.reset();
       return {};
     }
-    if (attempt >= policy.attempts || !clock_.SleepFor(pause, {})) return why;
+    const Clock::SteadyTime now = clock_.Steady();
+    if (attempt >= policy.attempts || now + pause >= deadline) return why;
+    if (now - began >= kSilence) client_->TellOfAnother(pause);
+    if (!clock_.SleepFor(pause, {})) return why;
     pause = std::min(2 * pause, policy.longest_wait);
   }
 }
 
 // kUnknown: it was sent, and `why` is why nobody knows. kRefused: `why` says why.
-Result<HttpStore::Fate> HttpStore::SendOnce(Error* why) {
-  const auto answer = client_->Save(pending_->text, HeldId());
+Result<HttpStore::Fate> HttpStore::SendOnce(std::chrono::milliseconds most, Error* why) {
+  const auto answer = client_->Save(pending_->text, HeldId(), most);
   if (!answer) {
     *why = client_->ErrorOf(HttpDeed::kSave, answer.error());
     if (why->code != ErrorCode::kReplyLost && why->code != ErrorCode::kCancelled) return *why;
@@ -312,14 +324,14 @@ Result<HttpStore::Fate> HttpStore::SendOnce(Error* why) {
   }
   if (status != 409 && status != 422) return Fate::kRefused;
   // Its serial may be there already: by a request of this very save, or by somebody else's.
-  const Result<Fate> fate = LookAfter();
+  const Result<Fate> fate = LookAfter(most);
   if (!fate || *fate != Fate::kUnknown) return fate;
   why->code = ErrorCode::kFailedPrecondition;
   return Fate::kRefused;
 }
 
-Result<HttpStore::Fate> HttpStore::LookAfter() {
-  auto read = client_->Read({});
+Result<HttpStore::Fate> HttpStore::LookAfter(std::chrono::milliseconds most) {
+  auto read = client_->Read({}, most);
   if (!read) return read.error();
   if (*read == pending_->text) return Fate::kStored;
   auto stored = Counted(*std::move(read));

@@ -119,9 +119,10 @@ class HttpStore final : public StateStore {
   Result<void> CheckContinues(const State& state) const;
   Result<void> Put(State& state, Generation* at, bool push);
   Result<void> Send();
-  Result<Fate> SendOnce(Error* why);
+  // `most`: it takes no longer.
+  Result<Fate> SendOnce(std::chrono::milliseconds most, Error* why);
   // What became of the pending save, as far as reading tells.
-  Result<Fate> LookAfter();
+  Result<Fate> LookAfter(std::chrono::milliseconds most);
   Error LockRefused(const http::Response& response) const;
   std::string HeldId() const;
 

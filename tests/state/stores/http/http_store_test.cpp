@@ -692,6 +692,67 @@ TEST(HttpStore, RetriesAreThoseThatTheVariablesSay) {
   EXPECT_EQ(world.Open()->LeastSavePace(), std::chrono::seconds(1));
 }
 
+TEST(HttpStore, AServerThatIsAwayIsAskedForHalfAMinute) {
+  using std::chrono::seconds;
+  for (const HttpDeed deed : {HttpDeed::kRead, HttpDeed::kSave, HttpDeed::kLock}) {
+    for (const bool returns : {false, true}) {
+      HttpWorld world;
+      const auto away_until = world.clock.Elapsed() + seconds(returns ? 20 : 3'600);
+      FakeTransport way;
+      way.Then([&](const http::Request& request) -> Result<http::Response> {
+        if (request.method != "GET" || deed == HttpDeed::kRead) {
+          if (world.clock.Elapsed() < away_until) return MakeError(ErrorCode::kUnavailable, "shut");
+        }
+        return world.transport.Send(request, {});
+      });
+      std::vector<std::chrono::milliseconds> told;
+      HttpStore store(world.Place(),
+                      HttpStoreDoors{way, world.files, world.clock, world.random,
+                                     [&](const http::Request&, std::chrono::milliseconds wait) {
+                                       told.push_back(wait);
+                                     }},
+                      world.NextHolder(), RememberedKinds());
+      State state = SampleState();
+      Generation at;
+      bool done = false;
+      if (deed == HttpDeed::kRead) done = static_cast<bool>(store.Load());
+      if (deed == HttpDeed::kSave) done = static_cast<bool>(store.Save(state, &at));
+      if (deed == HttpDeed::kLock) done = store.Lock(LockInfoFor("apply"), {}, {}).has_value();
+      EXPECT_EQ(done, returns);
+      EXPECT_FALSE(told.empty());
+      EXPECT_LE(world.clock.Elapsed(), seconds(40));
+      if (!returns) {
+        EXPECT_GE(world.clock.Elapsed(), seconds(25));
+      }
+    }
+  }
+}
+
+TEST(HttpStore, ASaveThatIsNeverAnsweredEndsAfterAMinute) {
+  HttpWorld world;
+  FakeTransport way;
+  int posts = 0;
+  way.Then([&](const http::Request& request) -> Result<http::Response> {
+    if (request.method == "GET") return world.transport.Send(request, {});
+    ++posts;
+    world.clock.Advance(request.timeout);
+    return MakeError(ErrorCode::kReplyLost, "no answer");
+  });
+  int told = 0;
+  HttpStore store(world.Place(),
+                  HttpStoreDoors{way, world.files, world.clock, world.random,
+                                 [&](const http::Request&, std::chrono::milliseconds) { ++told; }},
+                  world.NextHolder(), RememberedKinds());
+  State state = SampleState();
+  Generation at;
+  const auto saved = store.Save(state, &at);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, ErrorCode::kReplyLost);
+  EXPECT_LE(world.clock.Elapsed(), std::chrono::seconds(75));
+  EXPECT_GT(posts, 1);
+  EXPECT_EQ(told, posts - 1);
+}
+
 // ---- The words.
 
 TEST(HttpStore, AServerThatSendsThePasswordBackIsNotQuoted) {
