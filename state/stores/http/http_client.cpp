@@ -103,7 +103,8 @@ ErrorCode CodeOf(int status) {
     default:
       break;
   }
-  if (IsRedirect(status)) return ErrorCode::kFailedPrecondition;
+  // Not kFailedPrecondition: nobody else has saved.
+  if (IsRedirect(status)) return ErrorCode::kInvalidArgument;
   const bool passing = status == 408 || status == 429 || status >= 500;
   return passing ? ErrorCode::kUnavailable : ErrorCode::kUnknown;
 }
@@ -292,10 +293,15 @@ Error HttpStateClient::ErrorOf(HttpDeed deed, const http::Response& response) co
       HintFor(deed, response.status));
   if (!IsRedirect(response.status)) return error;
   const std::string* const to = response.Header("location");
-  const auto url = http::ParseUrl(to == nullptr ? "" : *to);
+  std::string address = to == nullptr ? "" : *to;
+  const auto from = http::ParseUrl(place_.url);
+  if (from && address.starts_with('/') && !address.starts_with("//")) {
+    address = fmt::format("{}://{}{}", from->scheme, from->Server(), address);
+  }
+  const auto url = http::ParseUrl(address);
   if (url && !url->has_user) {
     error.hint = fmt::format("It says that the state has moved to {}: correct `state` in the spec.",
-                             VisibleControls(to->substr(0, to->find_first_of("?#"))));
+                             VisibleControls(address.substr(0, address.find_first_of("?#"))));
   }
   return error;
 }

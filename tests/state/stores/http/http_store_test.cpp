@@ -98,8 +98,33 @@ TEST(HttpStore, ARedirectElsewhereGetsNoPassword) {
 
   FakeTransport down;
   down.Then(302, "", {{"location", "http://forge.example/x"}});
-  EXPECT_EQ(world.Open(down, world.Place())->Load().error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(world.Open(down, world.Place())->Load().error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(down.requests().size(), 1U);
+}
+
+// It is no word of somebody else who saved.
+TEST(HttpStore, ASaveOrALockThatIsSentElsewhereNamesTheNewAddress) {
+  HttpWorld world;
+  for (const std::string& to :
+       {std::string("https://forge.example/api/new?sig=s3cret"), std::string("/api/new")}) {
+    for (const int status : {301, 307, 308}) {
+      FakeTransport way;
+      way.Then(404).Then(status, "", {{"location", to}});
+      State state = SampleState();
+      Generation at;
+      const auto saved = world.Open(way, world.Place())->Save(state, &at);
+      ASSERT_FALSE(saved);
+      EXPECT_EQ(saved.error().code, ErrorCode::kInvalidArgument);
+      EXPECT_THAT(saved.error().hint, HasSubstr("moved to https://forge.example/api/new:"));
+      EXPECT_EQ(way.requests().size(), 2U);
+      FakeTransport locks;
+      locks.Then(status, "", {{"location", to}});
+      const auto locked = world.Open(locks, world.Place())->Lock(LockInfoFor("apply"), {}, {});
+      ASSERT_FALSE(locked);
+      EXPECT_EQ(locked.error().code, ErrorCode::kInvalidArgument);
+      EXPECT_THAT(locked.error().hint, HasSubstr("moved to https://forge.example/api/new:"));
+    }
+  }
 }
 
 TEST(HttpStore, WhatComesDamagedIsReadAgain) {
