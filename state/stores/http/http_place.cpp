@@ -73,6 +73,19 @@ HttpServer ServerOf(const std::string& path) {
   return HttpServer::kOther;
 }
 
+// GitLab and Gitea take `…/pods/` for another path, or for none; it is the same state.
+std::string WithoutLastSlashes(const std::string& url) {
+  const auto parsed = http::ParseUrl(url);
+  if (!parsed || parsed->has_query) return url;
+  const auto count = [](const std::string& text) {
+    return text.size() - std::min(text.size(), text.find_last_not_of('/') + 1);
+  };
+  const std::size_t slashes = count(parsed->path);
+  const std::string path = parsed->path.substr(0, parsed->path.size() - slashes);
+  const bool is_known = slashes > 0 && ServerOf(path) != HttpServer::kOther;
+  return is_known ? url.substr(0, url.size() - count(url)) : url;
+}
+
 Result<void> ReadMethod(const Environment& environment, const char* name, std::string* method) {
   const std::string value = ValueOf(environment, name);
   if (value.empty()) return {};
@@ -237,7 +250,7 @@ Result<std::string> CheckHttpStateUrl(const std::string& url) {
                       "a token in it would stand in logs: set TF_HTTP_USERNAME and "
                       "TF_HTTP_PASSWORD");
   }
-  return url;
+  return WithoutLastSlashes(url);
 }
 
 Result<HttpPlace> FindHttpPlace(const std::string& url, const Environment& environment) {
@@ -245,10 +258,10 @@ Result<HttpPlace> FindHttpPlace(const std::string& url, const Environment& envir
   if (!checked) return checked.error();
   HttpPlace place;
   place.url = *checked;
-  place.server = ServerOf(http::ParseUrl(url)->path);
+  place.server = ServerOf(http::ParseUrl(place.url)->path);
   // The variables of another state would have this one locked at that one's address; where the
   // server's own lock is known they are not needed for that.
-  const std::string named = ValueOf(environment, "TF_HTTP_ADDRESS");
+  const std::string named = WithoutLastSlashes(ValueOf(environment, "TF_HTTP_ADDRESS"));
   const bool of_another = !named.empty() && named != place.url;
   const auto other = http::ParseUrl(named);
   const bool same_server = other && OriginOf(*other) == OriginOf(*http::ParseUrl(url));

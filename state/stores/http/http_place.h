@@ -46,7 +46,8 @@ inline bool IsHttpUrl(std::string_view place) {
 }
 
 // kInvalidArgument for a URL at which no state can be: one that holds a user, a password or a
-// query, or whose http would leave this machine.
+// query, or whose http would leave this machine. The URL of GitLab's or Gitea's state comes back
+// without a slash at its end.
 Result<std::string> CheckHttpStateUrl(const std::string& url);
 
 // kInvalidArgument too for a variable that contradicts the URL or is malformed; kUnimplemented for

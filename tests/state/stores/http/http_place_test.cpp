@@ -44,6 +44,27 @@ TEST(HttpPlace, TheUrlIsEnoughForGitLabAndGitea) {
   EXPECT_EQ(Found(kGitea).server, HttpServer::kGitea);
 }
 
+TEST(HttpPlace, ASlashAtTheEndOfAKnownServersStateIsNoOtherState) {
+  for (const char* const url : {kGitLab, kGitea}) {
+    for (const char* const end : {"/", "//"}) {
+      const std::string written = std::string(url) + end;
+      const HttpPlace place = Found(written);
+      EXPECT_EQ(place.url, url);
+      EXPECT_EQ(place.lock_url, std::string(url) + "/lock");
+      EXPECT_TRUE(place.keeps_serials());
+      const auto checked = CheckHttpStateUrl(written);
+      ASSERT_TRUE(checked);
+      EXPECT_EQ(*checked, url);
+      const std::string lock = "https://git.example/lock";
+      const Variables named = {{"TF_HTTP_ADDRESS", written}, {"TF_HTTP_LOCK_ADDRESS", lock}};
+      EXPECT_EQ(Found(url, named).lock_url, lock);
+    }
+  }
+  // Elsewhere nobody knows what it means.
+  EXPECT_EQ(Found("https://states.example/pods/").url, "https://states.example/pods/");
+  EXPECT_EQ(Found("https://states.example/").url, "https://states.example/");
+}
+
 TEST(HttpPlace, ElsewhereTheVariablesSayWhereTheLockIs) {
   EXPECT_EQ(Found(kPlain).lock_url, "");
   const HttpPlace place = Found(kPlain, {{"TF_HTTP_LOCK_ADDRESS", "https://states.example/l?x=1"},
