@@ -356,8 +356,18 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
 
 namespace {
 
+// Whether it ended before the first request, as when its first save was refused.
+bool HasBegunNothing(const ExecuteResult& result) {
+  const std::size_t ended = result.added + result.changed + result.destroyed + result.steps;
+  return ended + result.recovered == 0 && result.failures.empty() && result.unfinished.empty() &&
+         result.stopped.empty() && result.queued.empty() && !result.interrupted;
+}
+
 // What is left by a run that could not save, and what to do with it.
 std::string WhatIsLeft(const ExecuteResult& result) {
+  if (!result.unsaved && HasBegunNothing(result)) {
+    return "Nothing was begun; once the cause is mended, run `podctl apply` again.";
+  }
   if (!result.unsaved) {
     return "What was begun is written down in the state as it was last saved; once the cause is "
            "mended, `podctl apply` asks the API and goes on from there.";

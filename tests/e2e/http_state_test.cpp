@@ -193,6 +193,17 @@ TEST_P(HttpState, AnOutageThatIsOverAtTheEndIsAWarning) {
   ExpectOneNodeAndAnEmptyPlan();
 }
 
+// The look and the lock are let in, as by a proxy that sends away what writes.
+TEST_P(HttpState, AFirstSaveThatIsSentElsewhereBeginsNothingAndNamesTheAddress) {
+  server_.MoveAway("/elsewhere");
+  const RunResult run = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(run.code, 1) << run;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("/elsewhere: correct `state` in the spec"),
+                             HasSubstr("Nothing was begun"), Not(HasSubstr("What was begun"))));
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+  EXPECT_EQ(server_.LockId(), "");
+}
+
 TEST_P(HttpState, WithoutTheLockARunWarnsAndSaves) {
   const RunResult run = box_.Run({"apply", "--auto-approve", "--lock=false"});
   EXPECT_EQ(run.code, 0) << run;

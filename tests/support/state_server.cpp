@@ -89,6 +89,7 @@ http::Response StateServer::Read(const Ask& ask) {
 }
 
 http::Response StateServer::Save(const Ask& ask) {
+  if (!moved_to_.empty()) return {307, {{"location", moved_to_}}, ""};
   if (kind_ == Kind::kGitLab) {
     if (ask.body.empty()) return Status(204);
     if (!ask.json["serial"].is_int()) return Said(422, "No serial in payload");
@@ -185,6 +186,11 @@ std::string StateServer::LockId() {
 void StateServer::GoAway(bool away) {
   const std::lock_guard guard(mutex_);
   away_ = away;
+}
+
+void StateServer::MoveAway(const std::string& to) {
+  const std::lock_guard guard(mutex_);
+  moved_to_ = to;
 }
 
 void StateServer::BreakLock() {

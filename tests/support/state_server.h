@@ -33,7 +33,8 @@ class StateServer {
   void Remove();                             // state, versions and lock
   std::string LockId();                      // empty: nobody holds it
   void BreakLock();
-  void GoAway(bool away);  // every request is answered with 503 then
+  void GoAway(bool away);                // every request is answered with 503 then
+  void MoveAway(const std::string& to);  // saves are answered with 307 then
   std::size_t Versions();
 
   static constexpr const char* kUser = "alice";
@@ -51,6 +52,7 @@ class StateServer {
   std::mutex mutex_;
   bool known_ = false;  // locked or saved once
   bool away_ = false;
+  std::string moved_to_;
   std::optional<std::string> stored_;
   std::map<std::uint64_t, std::string> versions_;
   std::string lock_id_;
