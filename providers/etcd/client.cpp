@@ -106,6 +106,21 @@ Error ErrorOf(Error error, const Place& place, bool writes) {
   return error;
 }
 
+// Whether the numbers of an answer to a range fit what it holds: one that speaks of keys which it
+// does not hold would else be taken for there being none. protobuf's JSON leaves out what is zero.
+bool FitsItsCount(const Value& answer, const Found& found, int limit) {
+  const Value& kvs = answer["kvs"];
+  const Value& more = answer["more"];
+  const Value& count = answer["count"];
+  if (!kvs.is_null() && !kvs.is_list()) return false;
+  if (!more.is_null() && !more.is_bool()) return false;
+  const std::int64_t held = static_cast<std::int64_t>(found.keys.size());
+  const std::int64_t told = count.is_null() ? (found.more ? -1 : held) : count.AsInt(-1);
+  if (!found.more) return told == held;
+  // What lies behind a limit comes after as many as it allows.
+  return limit != 0 && held == limit && (told == -1 ? count.is_null() : told > held);
+}
+
 Error OddAnswer(const std::string& what, bool writes) {
   return MakeError(writes ? ErrorCode::kReplyLost : ErrorCode::kDataLoss, "etcd's answer " + what,
                    "is the address that of etcd?");
@@ -115,6 +130,27 @@ Value::Map RangeMessage(const KeyRange& range) {
   Value::Map message{{"key", Base64Encode(range.key)}};
   if (!range.end.empty()) message["range_end"] = Base64Encode(range.end);
   return message;
+}
+
+Result<Found> FoundIn(const Value& answer, const KeyRange& range, int limit) {
+  Found found;
+  found.revision = RevisionOf(answer["header"]["revision"]);
+  found.more = answer["more"].AsBool();
+  if (found.revision < 1) return OddAnswer("names no revision", false);
+  for (const Value& item : answer["kvs"].AsList()) {
+    auto key = Base64Decode(item["key"].AsString());
+    auto value = Base64Decode(item["value"].AsString());
+    const std::int64_t revision = RevisionOf(item["mod_revision"]);
+    const bool fits = key && value && revision > 0 && *key >= range.key &&
+                      (range.end.empty() ? *key == range.key : *key < range.end) &&
+                      (found.keys.empty() || found.keys.back().key < *key);
+    if (!fits) return OddAnswer("is not one of what was asked for, in order", false);
+    found.keys.push_back({*std::move(key), *std::move(value), revision, item["lease"].AsInt(0)});
+  }
+  if (!FitsItsCount(answer, found, limit)) {
+    return OddAnswer("speaks of other keys than it holds", false);
+  }
+  return found;
 }
 
 }  // namespace
@@ -228,21 +264,13 @@ Result<Found> Client::Read(const KeyRange& range, const ReadOptions& options,
   if (options.keys_only) message["keys_only"] = true;
   Result<Value> answer = Ask("/v3/kv/range", Value(std::move(message)), false, stop);
   if (!answer) return answer.error();
-  Found found;
-  found.revision = RevisionOf((*answer)["header"]["revision"]);
-  found.more = (*answer)["more"].AsBool();
-  if (found.revision < 1) return OddAnswer("names no revision", false);
-  for (const Value& item : (*answer)["kvs"].AsList()) {
-    auto key = Base64Decode(item["key"].AsString());
-    auto value = Base64Decode(item["value"].AsString());
-    const std::int64_t revision = RevisionOf(item["mod_revision"]);
-    const bool fits = key && value && revision > 0 && *key >= range.key &&
-                      (range.end.empty() ? *key == range.key : *key < range.end) &&
-                      (found.keys.empty() || found.keys.back().key < *key);
-    if (!fits) return OddAnswer("is not one of what was asked for, in order", false);
-    found.keys.push_back({*std::move(key), *std::move(value), revision, item["lease"].AsInt(0)});
-  }
-  return found;
+  Result<Found> found = FoundIn(*answer, range, options.limit);
+  if (found) return found;
+  // What is to be read there may be a state, which must not be taken for none: which one.
+  Error error = found.error();
+  error.message = fmt::format("cannot read {} at {}: {}", VisibleControls(range.key), place_.url,
+                              error.message);
+  return error;
 }
 
 Result<std::int64_t> Client::Commit(const Transaction& transaction, std::stop_token stop) {

@@ -17,6 +17,9 @@ using ::testing::Not;
 
 constexpr const char* kFound =
     R"({"header":{"cluster_id":"1","revision":"7"},"kvs":[{"key":"cC9h","create_revision":"2",)"
+    R"("mod_revision":"5","version":"3","value":"MQ=="}],"count":"1"})";
+constexpr const char* kFoundMore =
+    R"({"header":{"cluster_id":"1","revision":"7"},"kvs":[{"key":"cC9h","create_revision":"2",)"
     R"("mod_revision":"5","version":"3","value":"MQ=="}],"more":true,"count":"2"})";
 constexpr const char* kDone = R"({"header":{"revision":"8"},"succeeded":true,"responses":[{}]})";
 constexpr const char* kNotDone = R"({"header":{"revision":"8"},"responses":[]})";
@@ -48,7 +51,7 @@ class EtcdClientTest : public ::testing::Test {
 };
 
 TEST_F(EtcdClientTest, ReadsARange) {
-  transport_.Then(200, kFound);
+  transport_.Then(200, kFoundMore);
   const auto found = Make().Read({"p/a", "p/b"}, {6, 1, true}, {});
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->revision, 7);
@@ -253,6 +256,35 @@ TEST_F(EtcdClientTest, WhatWasNotAskedForIsNoAnswer) {
     const auto found = client.Read({"p/a", "p/b"}, {}, {});
     ASSERT_FALSE(found) << kvs;
     EXPECT_EQ(found.error().code, ErrorCode::kDataLoss);
+  }
+}
+
+TEST_F(EtcdClientTest, AnAnswerThatContradictsItselfIsNotNothing) {
+  const std::string key = R"({"key":"cC9h","mod_revision":"5"})";
+  for (const std::string& rest :
+       {std::string(R"("kvs":[],"more":true,"count":"1000000")"), std::string(R"("count":"5")"),
+        std::string(R"("more":true)"), std::string(R"("count":"-1")"),
+        std::string(R"("count":true)"), std::string(R"("kvs":{})"), std::string(R"("kvs":"x")"),
+        std::string(R"("more":"true")"), R"("kvs":[)" + key + R"(],"count":"2")",
+        R"("kvs":[)" + key + R"(],"more":true,"count":"2")"}) {
+    FakeTransport transport;
+    transport.Then(200, R"({"header":{"revision":"7"},)" + rest + "}");
+    Client client(Place{{"http://a:2379"}, "p", "etcd://a/p"}, {}, transport);
+    const auto found = client.Read({"p/a", "p/b"}, {}, {});
+    ASSERT_FALSE(found) << rest;
+    EXPECT_EQ(found.error().code, ErrorCode::kDataLoss) << rest;
+    EXPECT_THAT(found.error().message, HasSubstr("cannot read p/a at etcd://a/p: etcd's answer "));
+  }
+}
+
+TEST_F(EtcdClientTest, WhatIsNotThereIsNothing) {
+  for (const char* rest : {R"("kvs":[],"more":false,"count":"0")", R"("kvs":null)"}) {
+    FakeTransport transport;
+    transport.Then(200, std::string(R"({"header":{"revision":"7"},)") + rest + "}");
+    Client client(Place{{"http://a:2379"}, "p", "etcd://a/p"}, {}, transport);
+    const auto found = client.Read({"p/a", ""}, {}, {});
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_TRUE(found->keys.empty());
   }
 }
 
