@@ -132,6 +132,8 @@ Result<http::Response> RestClient::Exchange(const Call& call, std::stop_token st
   request.once = call.idempotency == http::Idempotency::kNonIdempotent;
   request.settled = call.settled;
   if (call.alt == "json") request.headers.emplace_back("Accept", "application/json");
+  // Unpacked by the caller, who knows what it is that cannot be unpacked.
+  if (call.alt == "media") request.headers.emplace_back("Accept-Encoding", "gzip");
   if (call.body) {
     request.headers.emplace_back("Content-Type", "application/json");
     request.body = ToJson(*call.body);

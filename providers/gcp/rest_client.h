@@ -34,7 +34,7 @@ struct Call {
   std::optional<Value> body = {};
   std::optional<std::string> content = {};  // in the place of `body`: bytes, of `content_type`
   std::string content_type = {};
-  std::string alt = "json";  // how the answer comes; "media": as the object's bytes
+  std::string alt = "json";  // how the answer comes; "media": the object's bytes, as stored
   http::Idempotency idempotency = http::Idempotency::kIdempotent;
   bool settled = false;                       // as of http::Request
   std::chrono::milliseconds timeout{60'000};  // of one attempt

@@ -171,6 +171,12 @@ Error WriteErrorFrom(const Call& call, const http::Response& response, const std
   return error;
 }
 
+Error DamagedObject(const std::string& bucket, const std::string& name, std::string_view why) {
+  return MakeError(ErrorCode::kDataLoss,
+                   fmt::format("gs://{}/{} is damaged: {}", bucket, VisibleControls(name), why),
+                   "bring an earlier version of it back: `gcloud storage ls -a` lists them");
+}
+
 // Of `x-goog-hash`, which may come once or once for each sum: the CRC32C.
 std::string SumOf(const http::Response& response) {
   constexpr std::string_view kSum = "crc32c=";
@@ -202,6 +208,35 @@ Result<std::string> AddPage(const http::Response& response, const std::string& p
     objects->push_back(std::move(object));
   }
   return (*page)["nextPageToken"].AsString();
+}
+
+bool IsGzip(const http::Response& response, std::string_view header) {
+  const std::string* encoding = response.Header(header);
+  return encoding != nullptr && *encoding == "gzip";
+}
+
+// Of an object's content, as it came: leaves its text in the answer's body.
+Result<void> CheckAndUnpack(const std::string& bucket, const std::string& name,
+                            http::Response* response) {
+  const bool stored_as_gzip = IsGzip(*response, "x-goog-stored-content-encoding");
+  const bool came_as_gzip = IsGzip(*response, "content-encoding");
+  std::optional<Result<std::string>> text;
+  if (came_as_gzip) text = Gunzip(response->body, StorageClient::kLargestObject);
+  // The checksum is of the stored bytes. What was stored as gzip and comes as text has been checked
+  // by the checksum that gzip has.
+  const bool is_checked = came_as_gzip || !stored_as_gzip;
+  const bool of_text = came_as_gzip && !stored_as_gzip && *text;
+  if (is_checked && SumOf(*response) != SumText(of_text ? **text : response->body)) {
+    return MakeError(
+        ErrorCode::kDataLoss,
+        fmt::format("gs://{}/{} was damaged on its way: its checksum (CRC32C) does not fit", bucket,
+                    VisibleControls(name)),
+        "try again");
+  }
+  if (!text) return {};
+  if (!*text) return DamagedObject(bucket, name, text->error().message);
+  response->body = **std::move(text);
+  return {};
 }
 
 }  // namespace
@@ -298,6 +333,9 @@ Result<std::optional<StorageContent>> StorageClient::Get(const std::string& buck
   Call call = ObjectCall("GET", bucket, name);
   call.alt = "media";
   Result<http::Response> response = reads_.Exchange(call, stop);
+  if (!response && response.error().code == ErrorCode::kDataLoss) {
+    return DamagedObject(bucket, name, response.error().message);
+  }
   if (!response) return response.error();
   if (IsNoObject(*response)) return std::optional<StorageContent>();
   if (response->status == 404 && !IsNoBucket(*response)) {
@@ -312,18 +350,7 @@ Result<std::optional<StorageContent>> StorageClient::Get(const std::string& buck
   if (generation == nullptr || !IsGeneration(*generation)) {
     return OddStorage("does not name the object's generation");
   }
-  // The checksum is of the stored bytes; what was gzip is text by now, and has been checked by the
-  // checksum that gzip has.
-  const std::string* stored_as = response->Header("x-goog-stored-content-encoding");
-  const bool was_gzip = stored_as != nullptr && *stored_as == "gzip";
-  if (!was_gzip && SumOf(*response) != SumText(response->body)) {
-    return MakeError(
-        ErrorCode::kDataLoss,
-        fmt::format("gs://{}/{} was damaged on its way: its checksum (CRC32C) does not "
-                    "fit",
-                    bucket, VisibleControls(name)),
-        "try again");
-  }
+  if (Result<void> whole = CheckAndUnpack(bucket, name, &*response); !whole) return whole.error();
   return std::make_optional(StorageContent{std::move(response->body), *generation});
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <mutex>
 
+#include "providers/base/gzip.h"
 #include "providers/base/text.h"
 #include "providers/http/url.h"
 
@@ -37,6 +38,7 @@ struct Exchange {
   std::string_view unsent;  // of the body, where it is read by OnRead
   Response response;
   std::stop_token stop;
+  bool only_reads = false;
   bool too_large = false;
   bool whole_head = false;  // the blank line after the headers has come
   std::array<char, CURL_ERROR_SIZE> words{};
@@ -103,6 +105,20 @@ bool HasLineBreak(std::string_view text) {
   return text.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos;
 }
 
+// Who names an encoding by a header takes what is asked for as it comes.
+bool NamesEncoding(const Request& request) {
+  return std::any_of(request.headers.begin(), request.headers.end(), [](const auto& header) {
+    return LowerCase(header.first) == "accept-encoding";
+  });
+}
+
+// An error is still to be read.
+void UnpackError(Response* response) {
+  const std::string* encoding = response->Header("content-encoding");
+  if (response->status < 300 || encoding == nullptr || *encoding != "gzip") return;
+  if (auto text = Gunzip(response->body, kMaxBodyBytes)) response->body = *std::move(text);
+}
+
 HeaderList MakeHeaders(const Request& request) {
   curl_slist* list = nullptr;
   for (const auto& [name, value] : request.headers) {
@@ -156,7 +172,7 @@ void SetOptions(CURL* curl, const Request& request, const Url& url, Exchange& ex
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);  // signals are for the main thread
   curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
-  curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "gzip");
+  if (!NamesEncoding(request)) curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "gzip");
   curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
   // A proxy elsewhere cannot reach our loopback, and what goes to loopback must not leave.
   if (IsLoopback(url) || request.no_proxy) curl_easy_setopt(curl, CURLOPT_PROXY, "");
@@ -250,7 +266,8 @@ Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchang
     return MakeError(ErrorCode::kCancelled, fmt::format("the request to {} was stopped", server));
   }
   if (exchange.too_large) {
-    return MakeError(ErrorCode::kReplyLost,
+    // Of what is only read it will be no smaller the next time.
+    return MakeError(exchange.only_reads ? ErrorCode::kDataLoss : ErrorCode::kReplyLost,
                      fmt::format("the answer of {} is too large to be read", server));
   }
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) {
@@ -368,6 +385,7 @@ Result<Response> CurlTransport::Send(const Request& request, std::stop_token sto
   if (!handle) return MakeError(ErrorCode::kUnavailable, "cannot make an HTTP connection");
   Exchange exchange;
   exchange.stop = stop;
+  exchange.only_reads = request.method == "GET" || request.method == "HEAD";
   const HeaderList headers = MakeHeaders(request);
   SetOptions(handle.get(), request, *url, exchange);
   SetCertificates(handle.get(), ca_, certificate_);
@@ -385,6 +403,7 @@ Result<Response> CurlTransport::Send(const Request& request, std::stop_token sto
   long status = 0;
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
   exchange.response.status = static_cast<int>(status);
+  if (NamesEncoding(request)) UnpackError(&exchange.response);
   pool_->GiveBack(std::move(handle));
   return std::move(exchange.response);
 }

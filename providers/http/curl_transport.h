@@ -34,6 +34,8 @@ struct ClientCertificate {
   std::string named_by;  // for messages: what the user named it in
 };
 
+// Asks for gzip and unpacks it. Of a request with an `Accept-Encoding` of its own the body of an
+// answer that is no error stays as it comes.
 class CurlTransport final : public Transport {
  public:
   // `user_agent` is sent with each request, e.g. "podctl/0.1.0".

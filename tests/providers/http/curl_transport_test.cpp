@@ -183,6 +183,21 @@ TEST(CurlTransport, ABrokenAnswerIsAReplyLost) {
   }
 }
 
+TEST(CurlTransport, WhoNamesAnEncodingTakesTheBytesAsTheyCome) {
+  std::string seen;
+  SocketServer server([&](Peer& peer) {
+    seen = peer.ReadRequest();
+    peer.Answer("no gzip", "Content-Encoding: gzip\r\n");
+  });
+  CurlTransport transport("podctl");
+  Request request = Get(server.Url());
+  request.headers.emplace_back("Accept-Encoding", "gzip");
+  const auto response = transport.Send(request, {});
+  ASSERT_TRUE(response.has_value()) << response.error().message;
+  EXPECT_EQ(response->body, "no gzip");
+  EXPECT_EQ(seen.find("Accept-Encoding"), seen.rfind("Accept-Encoding"));
+}
+
 // As etcd sends its errors.
 TEST(CurlTransport, TrailersAfterTheBodyAreNoHeaders) {
   SocketServer server([](Peer& peer) {
@@ -364,7 +379,7 @@ TEST(CurlTransport, RefusesAnAnswerWithoutEnd) {
   CurlTransport transport("podctl");
   const auto response = transport.Send(Get(server.Url()), {});
   ASSERT_FALSE(response.has_value());
-  EXPECT_EQ(response.error().code, ErrorCode::kReplyLost);
+  EXPECT_EQ(response.error().code, ErrorCode::kDataLoss);
   EXPECT_THAT(response.error().message, HasSubstr("too large"));
 }
 

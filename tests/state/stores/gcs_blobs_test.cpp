@@ -3,11 +3,13 @@
 // (Google's storage-testbench), for the tests that order no faults.
 #include "state/stores/gcs/gcs_blobs.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include "providers/base/gzip.h"
 #include "providers/emulator/emulator.h"
 #include "providers/http/curl_transport.h"
 #include "providers/os/process.h"
@@ -66,6 +68,22 @@ class GcsBench final : public BlobBench {
     request.url = url_ + "/storage/v1/b/state-bucket";
     request.headers = {{"Content-Type", "application/json"}};
     request.body = change;
+    const auto answer = transport_.Send(request, {});
+    ASSERT_TRUE(answer);
+    ASSERT_EQ(answer->status, 200) << answer->body;
+  }
+  // An object of these bytes that is said to be gzip.
+  void PutAsGzip(const std::string& name, const std::string& bytes) {
+    const gcp::StoragePlace place = *gcp::ParseStoragePlace(place_);
+    http::Request request;
+    request.method = "POST";
+    request.url = url_ + "/upload/storage/v1/b/state-bucket/o?uploadType=multipart";
+    request.headers = {{"Content-Type", "multipart/related; boundary=mark"}};
+    request.body = fmt::format(
+        "--mark\r\nContent-Type: application/json\r\n\r\n{{\"name\":\"{}/{}\","
+        "\"contentEncoding\":\"gzip\"}}\r\n--mark\r\nContent-Type: application/json\r\n\r\n{}"
+        "\r\n--mark--\r\n",
+        place.prefix, name, bytes);
     const auto answer = transport_.Send(request, {});
     ASSERT_TRUE(answer);
     ASSERT_EQ(answer->status, 200) << answer->body;
@@ -140,6 +158,29 @@ TEST_F(GcsBlobsTest, WhatIsLargeIsStoredAsGzip) {
   ASSERT_TRUE(stored && stored->size() == 1U);
   EXPECT_LT(stored->at(0).bytes, large.size() / 100);
   EXPECT_TRUE(listed->at(0).written) << "by the bucket's own clock";
+}
+
+// No fault of the network: nobody asks again.
+TEST_F(GcsBlobsTest, GzipThatIsDamagedOrTooLargeIsTheObjectsDamage) {
+  if (!bench_.is_emulator()) GTEST_SKIP() << "only the emulator does that";
+  const std::string whole = Gzip("{}");
+  const std::pair<std::string, const char*> cases[] = {
+      {whole + "more", "not gzip, cut or damaged"},
+      {whole.substr(0, whole.size() - 3), "not gzip, cut or damaged"},
+      {"no gzip", "not gzip, cut or damaged"},
+      {Gzip(std::string(std::size_t{70} << 20, 'x')), "gzip holds more than 62914560 bytes"}};
+  std::string name = "a";
+  for (const auto& [bytes, why] : cases) {
+    name += "a";
+    bench_.PutAsGzip(name, bytes);
+    const auto read = blobs_->Get(name, {});
+    ASSERT_FALSE(read) << why;
+    EXPECT_EQ(read.error().code, ErrorCode::kDataLoss);
+    EXPECT_EQ(read.error().message,
+              fmt::format("{}/{} is damaged: {}", blobs_->Where(), name, why));
+  }
+  bench_.PutAsGzip("whole", whole);
+  EXPECT_EQ(Content("whole"), "{}");
 }
 
 TEST_F(GcsBlobsTest, ItsNameIsItsUrl) {
