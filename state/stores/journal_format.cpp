@@ -103,6 +103,7 @@ Value EntryHead(const JournalEntry& entry) {
   if (entry.reset) head.Set("reset", true);
   if (entry.move) head.Set("move", MoveToValue(*entry.move));
   head.Set("lineage", entry.lineage);
+  if (!entry.replaces.empty()) head.Set("replaces", entry.replaces);
   head.Set("serial", entry.serial);
   head.Set("digest_key", entry.digest_key);
   head.Set("saved_at", entry.saved_at);
@@ -126,6 +127,7 @@ void ReadEntryHead(ObjectReader& in, JournalEntry* entry) {
   entry->fence = in.SpareFlag("fence");
   entry->reset = in.SpareFlag("reset");
   entry->lineage = in.Text("lineage");
+  entry->replaces = in.SpareText("replaces");
   entry->serial = TakeCount(in, "serial");
   entry->digest_key = in.Text("digest_key");
   entry->saved_at = in.Text("saved_at");
@@ -173,6 +175,7 @@ void ReadSnapshotHead(Value& value, JournalSnapshot* snapshot, std::string& prob
   snapshot->move = MoveFromValue(std::as_const(value)["move"]);
   snapshot->deleted_before = TakeCount(in, "deleted_before");
   for (const Value& fence : in.List("fences")) {
+    if (!fence.is_int() || fence.AsInt() < 0) in.Fail("has a fence that is no number");
     snapshot->fences.push_back(static_cast<std::uint64_t>(fence.AsInt()));
   }
   for (Value& one : in.List("covers")) {
@@ -284,8 +287,15 @@ Result<JournalEntry> EntryFromText(std::string_view text, std::uint64_t number, 
   Value head = (*document)["entry"];
   ObjectReader in(head, "entry", problem);
   ReadEntryHead(in, &entry);
+  for (const char* object : {"run", "move"}) {
+    if (in.IsThere(object)) (void)in.Map(object);
+  }
   entry.run = ProvenanceFromValue(head["run"]);
   entry.move = MoveFromValue(head["move"]);
+  // With other changes than were written, or none, it would still follow the entry before it.
+  if (!(*document)["changes"].is_map()) {
+    return DamagedJournal(where, name, "cannot be read: `changes` is not an object");
+  }
   for (const auto& [address_text, record_text] : (*document)["changes"].AsMap()) {
     const auto address = ParseAddress(address_text);
     if (!address) return DamagedJournal(where, name, "names what is no address");

@@ -52,6 +52,7 @@ struct JournalEntry {
   // Of the state after it.
   std::optional<StateMove> move;  // what the place says since then of where the state goes
   std::string lineage;
+  std::string replaces;  // the lineage before it where that was another: a state was pushed over it
   std::uint64_t serial = 0;
   std::string digest_key;
   std::string saved_at;               // RFC 3339, by the writer's clock: for people

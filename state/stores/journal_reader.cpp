@@ -33,6 +33,14 @@ Result<void> JournalView::Follow(const JournalEntry& entry, std::uint64_t bytes,
   if (!entry.reset && (entry.previous != last.write_id || !own_epoch)) {
     return DamagedJournal(where, name, "does not follow the entry before it");
   }
+  if (!entry.reset && state && entry.lineage != state->lineage &&
+      entry.replaces != state->lineage) {
+    return DamagedJournal(
+        where, name,
+        fmt::format("is of the state with lineage {}, and what it follows of that "
+                    "with lineage {}",
+                    entry.lineage, state->lineage));
+  }
   const bool changes_nothing = entry.changes.empty() && state && entry.lineage == state->lineage &&
                                entry.digest_key == state->digest_key;
   const std::uint64_t serial = state ? state->serial : 0;

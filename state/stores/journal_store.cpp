@@ -265,6 +265,9 @@ Result<void> JournalStore::PutChanges(State& state, std::vector<RecordChange> ch
   const std::uint64_t last = known_->state ? known_->state->serial : 0;
   JournalEntry entry = NextEntry();
   entry.lineage = state.lineage.empty() ? random_.Uuid() : state.lineage;
+  if (known_->state && known_->state->lineage != entry.lineage) {
+    entry.replaces = known_->state->lineage;
+  }
   entry.digest_key = state.digest_key.empty() ? NewDigestKey(random_) : state.digest_key;
   entry.serial = how == Put::kPush && state.serial > last ? state.serial : last + 1;
   if (entry.serial > static_cast<std::uint64_t>(INT64_MAX)) {

@@ -164,6 +164,35 @@ struct DamagedCase {
 };
 
 // Entries 1 and 2 are in the snapshot, 3 to 5 follow it.
+// The text of an entry with another head or other changes, and a checksum that fits them.
+std::string Forged(std::string text, const std::string& was, const std::string& is) {
+  constexpr std::string_view kSum = ",\"checksum\":";
+  text.resize(text.rfind(kSum));
+  const std::size_t at = text.find(was);
+  PODCTL_CHECK(at != std::string::npos);
+  text.replace(at, was.size(), is);
+  return text + std::string(kSum) + "\"sha256:" + Sha256Hex(text) + "\"}\n";
+}
+
+DamagedCase WithChanges(const char* name, const char* changes) {
+  return {name,
+          [changes](FakePlace& place) {
+            const std::string text = *place.Text(EntryName(5));
+            const std::size_t begin = text.find("\"changes\":");
+            const std::string was = text.substr(begin, text.rfind(",\"checksum\":") - begin);
+            place.Set(EntryName(5), Forged(text, was, changes));
+          },
+          "journal/000000000005.json cannot be read: `changes` is not an object"};
+}
+
+DamagedCase WithHead(const char* name, const char* was, const char* is, const char* message) {
+  return {name,
+          [=](FakePlace& place) {
+            place.Set(EntryName(5), Forged(*place.Text(EntryName(5)), was, is));
+          },
+          message};
+}
+
 class DamageTest : public ::testing::TestWithParam<DamagedCase> {};
 
 TEST_P(DamageTest, IsTold) {
@@ -245,6 +274,17 @@ INSTANTIATE_TEST_SUITE_P(
                       place.Set(EntryName(4), text);
                     },
                     "journal/000000000004.json is cut, changed"},
+        WithChanges("EntryWithAListOfChanges", R"("changes":[1,2])"),
+        WithChanges("EntryWithNullForChanges", R"("changes":null)"),
+        WithChanges("EntryWithTextForChanges", R"("changes":"x")"),
+        WithChanges("EntryWithoutChanges", R"("other":{})"),
+        WithHead("EntryWithAMoveThatIsNone", R"("entry":{)", R"("entry":{"move":7,)",
+                 "journal/000000000005.json cannot be read: `move` of entry is not an object"),
+        WithHead("EntryOfAnotherLineage", R"("lineage":")", R"("lineage":"another )",
+                 "journal/000000000005.json is of the state with lineage another "),
+        WithHead("EntryInPlaceOfAnotherLineage", R"("lineage":")",
+                 R"("replaces":"a third","lineage":"another )",
+                 "journal/000000000005.json is of the state with lineage another "),
         DamagedCase{
             "SnapshotTorn",
             [](FakePlace& place) { place.Set(kSnapshotName, Half(*place.Text(kSnapshotName))); },
