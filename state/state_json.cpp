@@ -101,7 +101,7 @@ State StateFromDocument(Value& document, RecordKinds kinds, std::string& problem
   if (state.lineage.empty()) in.Fail("has an empty `lineage`");
   // It becomes a label of nodes, by which this state's are told from others'.
   if (!IsUuid(state.lineage)) in.Fail("has a `lineage` that is no UUID");
-  state.serial = static_cast<std::uint64_t>(in.Number("serial", 0, INT64_MAX));
+  state.serial = static_cast<std::uint64_t>(in.Number("serial", 0, std::int64_t{kMaxSerial}));
   state.digest_key = in.Text("digest_key");
   // A saved plan holds a state without it.
   if (!state.digest_key.empty() && !IsDigestKey(state.digest_key)) {

@@ -14,6 +14,9 @@
 namespace podctl {
 
 inline constexpr int kStateFormatVersion = 6;  // the newest that is read
+// Which no state ever reaches, and JSON readers everywhere still hold. One beyond it is damage: a
+// state at the end of all numbers could never be saved again.
+inline constexpr std::uint64_t kMaxSerial = std::uint64_t{1} << 53;
 inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 
 // Indented JSON with a final newline; begins with what a human looks for and holds a checksum. In

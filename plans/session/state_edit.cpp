@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "providers/base/text.h"
+#include "state/state_json.h"
 
 namespace podctl {
 
@@ -26,8 +27,9 @@ Result<void> StateEdit::Load() {
 
 Result<std::string> StateEdit::LoadOrSetAside() {
   auto loaded = Load();
-  if (loaded) return std::string();
-  if (loaded.error().code != ErrorCode::kDataLoss) return loaded.error();
+  // Nothing can follow the last serial of all.
+  if (loaded && state_.serial < kMaxSerial) return std::string();
+  if (!loaded && loaded.error().code != ErrorCode::kDataLoss) return loaded.error();
   const auto aside = store_->SetAside();
   if (!aside) return aside.error();
   loaded = Load();

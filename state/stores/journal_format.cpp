@@ -128,7 +128,7 @@ void ReadEntryHead(ObjectReader& in, JournalEntry* entry) {
   entry->reset = in.SpareFlag("reset");
   entry->lineage = in.Text("lineage");
   entry->replaces = in.SpareText("replaces");
-  entry->serial = TakeCount(in, "serial");
+  entry->serial = static_cast<std::uint64_t>(in.Number("serial", 0, std::int64_t{kMaxSerial}));
   entry->digest_key = in.Text("digest_key");
   entry->saved_at = in.Text("saved_at");
 }

@@ -88,7 +88,7 @@ RunNotes JournalStore::NotesOf(const State& state) const {
   State& next = notes.state;
   if (next.lineage.empty()) next.lineage = random_.Uuid();
   if (next.digest_key.empty()) next.digest_key = NewDigestKey(random_);
-  ++next.serial;
+  next.serial = std::min(next.serial + 1, kMaxSerial);  // so that it can be read back
   notes.base = base_;
   if (pending_ && pending_->sent) notes.sent = GenerationOf(pending_->entry.id);
   notes.epoch = known_ ? known_->epoch : 0;

@@ -269,8 +269,9 @@ Result<void> JournalStore::PutChanges(State& state, std::vector<RecordChange> ch
     entry.replaces = known_->state->lineage;
   }
   entry.digest_key = state.digest_key.empty() ? NewDigestKey(random_) : state.digest_key;
-  entry.serial = how == Put::kPush && state.serial > last ? state.serial : last + 1;
-  if (entry.serial > static_cast<std::uint64_t>(INT64_MAX)) {
+  const bool keeps = how == Put::kPush && state.serial > last && state.serial < kMaxSerial;
+  entry.serial = keeps ? state.serial : last + 1;
+  if (entry.serial > kMaxSerial) {
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("the state {} has no serial left after {}", Where(), last));
   }

@@ -247,7 +247,7 @@ Result<std::string> LocalStore::SaveAside(const State& state) {
   State next = state;
   if (next.lineage.empty()) next.lineage = random_.Uuid();
   if (next.digest_key.empty()) next.digest_key = NewDigestKey(random_);
-  ++next.serial;
+  next.serial = std::min(next.serial + 1, kMaxSerial);  // so that it can be read back
   const std::string text = StateToJson(next);
   const std::string target = Target().value_or(path_);
   const std::string name = fmt::format("{}.errored-{}", NameOf(target), next.serial);

@@ -247,8 +247,8 @@ Result<void> LocalStore::Put(State& state, Generation* at, bool push) {
   const std::uint64_t last = known_->serial;
   if (state.lineage.empty()) state.lineage = random_.Uuid();
   if (state.digest_key.empty()) state.digest_key = NewDigestKey(random_);
-  if (!push || state.serial <= last) state.serial = last + 1;
-  if (state.serial > static_cast<std::uint64_t>(INT64_MAX)) {
+  if (!push || state.serial <= last || state.serial >= kMaxSerial) state.serial = last + 1;
+  if (state.serial > kMaxSerial) {
     restore();
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("the state {} has no serial left after {}", path_, last));

@@ -643,6 +643,12 @@ TEST(StateJson, ValuesOutOfRangeAreDamage) {
   EXPECT_EQ(MustRefuse(in_pod("host_keys.-1", Value::EmptyList())).code, ErrorCode::kDataLoss);
   EXPECT_EQ(MustRefuse(in_pod("type", "bootstrap")).code, ErrorCode::kDataLoss);
   EXPECT_EQ(MustRefuse(Resealed([](Value& d) { d.Set("serial", -1); })).code, ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(Resealed([](Value& d) { d.Set("serial", kMaxSerial + 1); })).code,
+            ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(Resealed([](Value& d) { d.Set("serial", INT64_MAX); })).code,
+            ErrorCode::kDataLoss);
+  EXPECT_TRUE(StateFromJson(Resealed([](Value& d) { d.Set("serial", kMaxSerial); }), "x",
+                            RememberedKinds()));
   EXPECT_EQ(MustRefuse(Resealed([](Value& d) { d.Set("serial", 1.5); })).code,
             ErrorCode::kDataLoss);
   EXPECT_EQ(MustRefuse(Resealed([](Value& d) { d.Set("lineage", ""); })).code,

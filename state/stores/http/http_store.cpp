@@ -49,7 +49,8 @@ std::uint64_t SerialIn(std::string_view text) {
   text.remove_prefix(at + kName.size());
   text.remove_prefix(std::min(text.find_first_not_of(" \n\t"), text.size()));
   const auto digits = text.substr(0, text.find_first_not_of("0123456789"));
-  return ParseNumber<std::uint64_t>(digits).value_or(0);
+  const std::uint64_t serial = ParseNumber<std::uint64_t>(digits).value_or(0);
+  return serial < kMaxSerial ? serial : 0;
 }
 
 bool IsStored(int status) {
@@ -237,7 +238,7 @@ Result<void> HttpStore::Put(State& state, Generation* at, bool push) {
   const std::uint64_t last = known_->serial;
   if (state.lineage.empty()) state.lineage = random_.Uuid();
   if (state.digest_key.empty()) state.digest_key = NewDigestKey(random_);
-  if (!push || state.serial <= last) state.serial = last + 1;
+  if (!push || state.serial <= last || state.serial >= kMaxSerial) state.serial = last + 1;
   // What a damaged text says of its serial may be damaged, too.
   if (push && set_aside_ && client_->place().keeps_serials()) {
     for (int taken = 0; taken < kMostTakenSerials; ++taken, ++state.serial) {
@@ -245,7 +246,7 @@ Result<void> HttpStore::Put(State& state, Generation* at, bool push) {
       if (!there || !*there) break;
     }
   }
-  if (state.serial > static_cast<std::uint64_t>(INT64_MAX)) {
+  if (state.serial > kMaxSerial) {
     restore();
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("the state {} has no serial left after {}", Where(), last));
@@ -391,7 +392,7 @@ Result<std::string> HttpStore::SaveAside(const State& state) {
   State& next = notes.state;
   if (next.lineage.empty()) next.lineage = random_.Uuid();
   if (next.digest_key.empty()) next.digest_key = NewDigestKey(random_);
-  ++next.serial;
+  next.serial = std::min(next.serial + 1, kMaxSerial);  // so that it can be read back
   if (known_) notes.base = known_->generation;
   if (pending_) notes.base = pending_->base;
   if (pending_ && pending_->sent) notes.sent = DocumentGeneration(pending_->text);

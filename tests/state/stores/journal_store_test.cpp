@@ -11,6 +11,7 @@
 
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
+#include "state/run_notes.h"
 #include "state/state_json.h"
 #include "tests/conformance/state_store_suite.h"
 #include "tests/state/stores/journal_bench.h"
@@ -285,6 +286,8 @@ INSTANTIATE_TEST_SUITE_P(
         WithHead("EntryInPlaceOfAnotherLineage", R"("lineage":")",
                  R"("replaces":"a third","lineage":"another )",
                  "journal/000000000005.json is of the state with lineage another "),
+        WithHead("EntryWithTheLastSerialOfAll", R"("serial":5)", R"("serial":9223372036854775807)",
+                 "journal/000000000005.json cannot be read: `serial` of entry is out of range"),
         DamagedCase{
             "SnapshotTorn",
             [](FakePlace& place) { place.Set(kSnapshotName, Half(*place.Text(kSnapshotName))); },
@@ -442,6 +445,29 @@ TEST(JournalStore, APushStopsTheRunBeforeAndKeepsItsLineage) {
   ASSERT_TRUE(pusher->store.Push(other, &pusher->at));
   EXPECT_EQ(other.serial, 78U);
   EXPECT_EQ(MustRead(world), other);
+}
+
+TEST(JournalStore, NothingThatIsReadBackHasASerialBeyondTheLast) {
+  JournalWorld world;
+  auto run = world.OpenWithSample();
+  State last = SampleState();
+  last.serial = kMaxSerial;
+  ASSERT_TRUE(run->store.Push(last, &run->at));
+  EXPECT_EQ(last.serial, 2U) << "what nothing could follow is not stored";
+
+  last.serial = kMaxSerial - 1;
+  ASSERT_TRUE(run->store.Push(last, &run->at));
+  State next = last;
+  Pods(next).erase(Addr("pod.other"));
+  ASSERT_TRUE(run->store.Save(next, &run->at));
+  EXPECT_EQ(next.serial, kMaxSerial);
+  Pods(next).erase(Addr("pod.research"));
+  EXPECT_EQ(run->store.Save(next, &run->at).error().code, ErrorCode::kOutOfRange);
+  const auto aside = run->store.SaveAside(next);
+  ASSERT_TRUE(aside) << aside.error().message;
+  const auto text = world.place.Text(fmt::format("errored-{}.json", kMaxSerial));
+  ASSERT_TRUE(text);
+  EXPECT_TRUE(NotesFromJson(*text, "aside", RememberedKinds()));
 }
 
 // ---- Answers that were lost.

@@ -304,7 +304,7 @@ TEST(LocalStoreFaults, NoBadStateIsTakenForNoneOrWrittenOver) {
 TEST(LocalStoreFaults, TheLastSerialIsReadButHasNoSuccessor) {
   FakeMachine machine;
   State state = SampleState();
-  state.serial = static_cast<std::uint64_t>(INT64_MAX);
+  state.serial = kMaxSerial;
   machine.files.SetFile(kFaultyPath, StateToJson(state));
   LocalRun store = machine.Open();
   EXPECT_EQ(store.Load()->state, state);
