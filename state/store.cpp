@@ -26,6 +26,12 @@ constexpr std::pair<const char*, std::string LockInfo::*> kTexts[] = {
 constexpr std::pair<const char*, std::string LockInfo::*> kSpareTexts[] = {
     {"Commit", &LockInfo::commit}, {"RunUrl", &LockInfo::run_url}};
 
+// Whoever may write to the place decides how long it is, and it is shown to whoever waits.
+std::string ForeignText(const std::string& text) {
+  constexpr std::size_t kMostBytes = 1000;  // room for a command line
+  return text.size() <= kMostBytes ? text : text.substr(0, kMostBytes) + "…";
+}
+
 class HoldsNothing final : public StateLock {
  public:
   std::string TakeoverNote() const override { return ""; }
@@ -84,8 +90,10 @@ std::optional<LockInfo> LockInfoFromJson(std::string_view text) {
   Result<Value> value = ParseJson(text);
   if (!value || (*value)["ID"].AsString().empty()) return std::nullopt;
   LockInfo info;
-  for (const auto& [name, member] : kTexts) info.*member = (*value)[name].AsString();
-  for (const auto& [name, member] : kSpareTexts) info.*member = (*value)[name].AsString();
+  for (const auto& [name, member] : kTexts) info.*member = ForeignText((*value)[name].AsString());
+  for (const auto& [name, member] : kSpareTexts) {
+    info.*member = ForeignText((*value)[name].AsString());
+  }
   const std::int64_t pid = (*value)["Pid"].AsInt();
   if (pid > 0 && pid <= INT32_MAX) info.pid = static_cast<int>(pid);
   return info;

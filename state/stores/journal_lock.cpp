@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kHolderPatience{1};
 constexpr int kMostTakeRounds = 20;  // the lock changed hands under each of them
 
 Error LeaseHeld(LockInfo holder, std::chrono::milliseconds ttl, const std::string& where) {
-  if (holder.path.empty()) holder.path = where;
+  holder.path = where;  // whatever its text says
   const std::string after =
       ttl.count() > 0
           ? fmt::format(" One that died is taken over {} s after its last sign of life.",

@@ -44,8 +44,7 @@ class LocalLock final : public StateLock {
 
 Error Locked(const std::string& why, LockInfo holder, const std::string& path,
              const std::string& hint) {
-  // Readers of the block want a path in it, also when the holder's text could not be read.
-  if (holder.path.empty()) holder.path = path;
+  holder.path = path;  // whatever the holder's text says, or if it could not be read
   return MakeError(
       ErrorCode::kLocked,
       fmt::format("Error acquiring the state lock: {}\n{}", why, LockInfoBlock(holder)), hint);

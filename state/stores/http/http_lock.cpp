@@ -93,7 +93,7 @@ bool HttpStore::IsAlive(const HttpLock& lock) const {
 
 Error HttpStore::HeldByAnother(const HttpLock& holder) const {
   LockInfo shown = holder.info;
-  if (shown.path.empty()) shown.path = Where();
+  shown.path = Where();  // whatever its text says
   const std::string command = holder.is_podctls ? "podctl unlock" : "terraform force-unlock";
   const std::string unlock =
       shown.id.empty()

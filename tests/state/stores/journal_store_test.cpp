@@ -1012,6 +1012,22 @@ TEST(JournalStore, ALongPauseIsToldWithItsCause) {
 }
 
 // It overtakes who holds the lock, as whoever saves does; and tells who it was.
+TEST(JournalLock, WhatAForeignTextSaysIsCutAndItsPlaceIsTheRealOne) {
+  JournalWorld world;
+  LeaseText text;
+  text.info.id = "x";
+  text.info.path = "/elsewhere";
+  text.info.who = std::string(std::size_t{3} << 20, 'w');
+  text.ttl = std::chrono::minutes(1);
+  world.place.Set(kLeaseName, LeaseToJson(text));
+  const auto held = world.Open()->store.Lock({}, std::chrono::milliseconds(0), {});
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().code, ErrorCode::kLocked);
+  EXPECT_LT(held.error().message.size(), 2000U);
+  EXPECT_THAT(held.error().message, HasSubstr("Who:       www"));
+  EXPECT_THAT(held.error().message, HasSubstr("Path:      fake://bucket/prefix\n"));
+}
+
 TEST(JournalLock, ARunThatTakesNoneOnlyCompares) {
   JournalWorld world;
   auto holder = world.Open();
