@@ -35,7 +35,12 @@ class OtherStates {
       return Report(
           other,
           fmt::format("the state `{}` cannot be read: {}", other.name, snapshot.error().message),
-          snapshot.error().hint);
+          // Nobody restores somebody else's state, or what is no state at all.
+          snapshot.error().code == ErrorCode::kDataLoss
+              ? "Check the place under `stateOf`: it is where another spec keeps its state. What "
+                "is "
+                "damaged there is for whoever keeps it to bring back."
+              : snapshot.error().hint);
     }
     if (!snapshot->state) {
       return Report(other, fmt::format("there is no state `{}` at {}", other.name, other.where),

@@ -27,6 +27,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class WholeSpecTest : public ::testing::Test {
  protected:
@@ -150,9 +151,10 @@ TEST_F(WholeSpecTest, WhatIsWrongWithAStateIsTold) {
   EXPECT_TRUE(whole_.states_failed);
   EXPECT_EQ(whole_.problems.items().front().place.line, 3);
   files_.SetFile("/project/cut.json", "{");
-  EXPECT_THAT(
-      Load("", "stateOf: {infra: cut.json}\n"),
-      ElementsAre(AllOf(HasSubstr("the state `infra` cannot be read"), HasSubstr("damaged"))));
+  EXPECT_THAT(Load("", "stateOf: {infra: cut.json}\n"),
+              ElementsAre(AllOf(HasSubstr("the state `infra` cannot be read"), HasSubstr("damaged"),
+                                HasSubstr("| Check the place under `stateOf`"),
+                                Not(HasSubstr("state restore")))));
   EXPECT_THAT(Load("", "state: infra.json\nstateOf: {infra: ./infra.json}\n"),
               ElementsAre(HasSubstr("`infra` is the spec's own state")));
   EXPECT_THAT(Load("", "stateOf: {a.b: infra.json}\n"),
