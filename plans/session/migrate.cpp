@@ -144,13 +144,13 @@ class Mover {
   }
 
   // The new place must hold nothing that would be lost: nothing at all, what an earlier move of
-  // this state left on its way there, or the word that this very state went from there to here.
+  // this state left on its way there, or the word that this very state once went from there, by
+  // whatever places it came here since.
   Result<void> MayArrive() const {
     if (!new_.placed.state && !new_.placed.move) return {};
     const bool same = new_.placed.move && new_.placed.move->lineage == old_.placed.state->lineage;
-    if (same && (Is(new_, Stage::kArriving, from_.name) || Is(new_, Stage::kGone, from_.name))) {
-      return {};
-    }
+    const bool left = same && new_.placed.move->stage == Stage::kGone;
+    if (left || (same && Is(new_, Stage::kArriving, from_.name))) return {};
     if (new_.placed.move) return WhyMoved(*new_.placed.move, to_.store.Where());
     return MakeError(
         ErrorCode::kFailedPrecondition,

@@ -436,6 +436,38 @@ TEST(Move, APlaceThatCannotTakePartIsFoundOutFirst) {
 
 // A server keeps what it was given: its serials go on from where they were, and what a move leaves
 // between them is no generation.
+TEST(Move, AStateComesBackByAnotherPlaceThanItWentTo) {
+  MoveWorld world;
+  world.Begin(kFileA);
+  const std::pair<const char*, const char*> ways[] = {
+      {kFileA, kPlaceB}, {kPlaceB, kGitLab}, {kGitLab, kFileA}, {kFileA, kPlaceB}};
+  for (const auto& [from, to] : ways) {
+    SCOPED_TRACE(fmt::format("{} -> {}", from, to));
+    const auto end = world.Move(from, to);
+    ASSERT_TRUE(end) << end.error().message;
+    world.CheckMoved(from, to);
+  }
+}
+
+TEST(Move, TheWordOfAnotherStateStays) {
+  MoveWorld world;
+  world.Begin(kFileA);
+  ASSERT_TRUE(world.Move(kFileA, kPlaceB));
+  world.Begin(kFileB);
+  State other = world.state;
+  other.lineage = "another";
+  {
+    MoveWorld::Process process(world, {});
+    StateStore& store = process.Open(kFileB);
+    auto loaded = store.Load();
+    ASSERT_TRUE(loaded);
+    ASSERT_TRUE(store.Push(other, &loaded->generation));
+  }
+  const auto end = world.Move(kFileB, kFileA);
+  ASSERT_FALSE(end);
+  EXPECT_THAT(end.error().message, HasSubstr("was moved to"));
+}
+
 TEST(Move, AServersHistoryOutlivesAMoveThereAndBack) {
   MoveWorld world;
   world.Begin(kGitea);
