@@ -2,15 +2,19 @@
 // own.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
+#include "providers/base/json.h"
 #include "state/stores/journal_store.h"
 #include "tests/support/addresses.h"
 #include "tests/support/fake_blobs.h"
@@ -138,5 +142,28 @@ class JournalWorld {
   int last_pid_ = 1000;
   std::set<int> alive_;
 };
+
+// ---- What stands in the place.
+
+inline std::vector<std::string> Names(FakePlace& place) {
+  std::vector<std::string> names;
+  for (const auto& [name, object] : place.All()) names.push_back(name);
+  return names;
+}
+
+inline std::string Uid(const State& state, const std::string& address = "pod.research") {
+  return state.records.at(Addr(address)).As<PodRecord>().current.uid;
+}
+
+inline State MustRead(JournalWorld& world) {
+  auto loaded = world.Open()->Load();
+  EXPECT_TRUE(loaded) << loaded.error().message;
+  return loaded && loaded->state ? *loaded->state : State{};
+}
+
+// The members of an entry's head, and the addresses that it changes.
+inline Value EntryIn(FakePlace& place, std::uint64_t number) {
+  return ParseJson(place.Text(EntryName(number)).value_or("")).value_or(Value());
+}
 
 }  // namespace podctl::testing
