@@ -17,7 +17,7 @@ namespace podctl::testing {
 // A run under the sanitizers takes many times as long, and comes to the same calls: there a
 // shortened enumeration takes only every so manieth of its points.
 #ifdef __SANITIZE_ADDRESS__
-inline constexpr int kThinning = 7;
+inline constexpr int kThinning = 17;
 #else
 inline constexpr int kThinning = 1;
 #endif
