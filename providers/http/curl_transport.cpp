@@ -232,6 +232,16 @@ bool IsCertificateProblem(CURLcode code) {
          code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_PINNEDPUBKEYNOTMATCH;
 }
 
+// Whether what came in place of a TLS handshake was plain text: OpenSSL's words up to 3.2, and
+// after.
+bool SpeaksNoTls(CURLcode code, std::string_view words) {
+  const auto say = [&](std::string_view part) {
+    return words.find(part) != std::string_view::npos;
+  };
+  return code == CURLE_SSL_CONNECT_ERROR &&
+         (say("wrong version number") || say("packet length too long"));
+}
+
 // The proxy's own refusal to make a way to the server, which has seen nothing; 0 when there is
 // none.
 long TunnelRefusal(CURL* curl) {
@@ -297,6 +307,10 @@ Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchang
             : fmt::format("check the endpoint, the clock of this machine, and {}", ca.named_by));
   }
   if (const long status = TunnelRefusal(curl)) return TunnelError(status, server);
+  if (SpeaksNoTls(code, words)) {
+    return MakeError(ErrorCode::kFailedPrecondition, fmt::format("{} speaks no TLS", server),
+                     "check the endpoint's scheme and port");
+  }
   if (NeverSent(curl, code)) {
     return MakeError(ErrorCode::kUnavailable, fmt::format("cannot reach {}: {}", server, words),
                      IsProxyTrouble(code, words, url)

@@ -98,7 +98,8 @@ TEST(Tls, AServerThatSpeaksPlainHttpNeverSawTheRequest) {
   request.url = "https" + server.Url().substr(4);
   const auto response = transport.Send(request, {});
   ASSERT_FALSE(response.has_value());
-  EXPECT_EQ(response.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(response.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(response.error().message, HasSubstr("speaks no TLS"));
 }
 
 // ---- Trusted servers.
