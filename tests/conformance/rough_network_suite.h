@@ -350,8 +350,9 @@ inline void CheckCuts(ssh::Transport& transport, const RudeSshServer& server, st
     for (std::size_t k = 1; k <= lengths[to_client ? 1 : 0] + 32; k += step) places.push_back(k);
     const CutLine line(server, to_client, places);
     RecordingObserver observer;
+    // Thousands of sessions at once, which a loaded machine takes minutes for.
     ssh::Limits limits;
-    limits.command = std::chrono::seconds(60);
+    limits.retry = limits.handshake = limits.auth = limits.command = std::chrono::minutes(9);
     const auto results = transport.Run(line.Jobs(server, to_client), limits, observer, {});
     std::size_t lost = 0;
     std::size_t again = 0;
