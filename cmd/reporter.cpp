@@ -30,8 +30,11 @@ void ShowAsText(Streams& streams, const Diagnostics& diagnostics) {
 std::string NameOfHolder(const LockInfo& holder) {
   if (holder.who.empty()) return "another run";
   const std::string what = holder.command.empty() ? holder.operation : holder.command;
-  const std::string process = holder.pid > 0 ? fmt::format("process {}, ", holder.pid) : "";
-  return VisibleControls(fmt::format("{} ({}{})", holder.who, process, what));
+  // Whoever waits for a pipeline looks at its page; its process has a container's number.
+  std::string run = holder.run_url;
+  if (run.empty() && holder.pid > 0) run = fmt::format("process {}", holder.pid);
+  if (!run.empty()) run += ", ";
+  return VisibleControls(fmt::format("{} ({}{})", holder.who, run, what));
 }
 
 // " --var token=…".

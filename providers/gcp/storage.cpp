@@ -22,6 +22,7 @@ constexpr const char* kGoogleStorage = "https://storage.googleapis.com/";
 constexpr std::string_view kStorageApi = "storage/v1/";
 constexpr std::size_t kLongestName = 1024;
 constexpr std::size_t kMostPages = 10'000;  // of a thousand objects each
+constexpr int kMostLooks = 3;               // at an object that comes and goes
 constexpr std::size_t kQuoted = 200;        // of what a server says
 constexpr std::size_t kWorthGzip = 2048;    // bytes
 
@@ -76,6 +77,11 @@ bool IsNoObject(const http::Response& response) {
 bool IsNoBucket(const http::Response& response) {
   return response.status == 404 &&
          SaidBy(response).find("bucket does not exist") != std::string::npos;
+}
+
+// A 404 that is not in Google's words: whoever says so, and of what, a list of such names tells.
+bool IsUnclear(const http::Response& response) {
+  return response.status == 404 && !IsNoObject(response) && !IsNoBucket(response);
 }
 
 // What kind of error it is, in a word of Google's.
@@ -333,18 +339,18 @@ Result<std::optional<StorageContent>> StorageClient::Get(const std::string& buck
   Call call = ObjectCall("GET", bucket, name);
   call.alt = "media";
   Result<http::Response> response = reads_.Exchange(call, stop);
+  for (int round = 0; round < kMostLooks && response && IsUnclear(*response); ++round) {
+    auto listed = List(bucket, name, "", stop);
+    if (!listed) return listed.error();
+    const bool is_there = !listed->empty() && listed->front().name == name;
+    if (!is_there) return std::optional<StorageContent>();
+    response = reads_.Exchange(call, stop);  // made between the two questions
+  }
   if (!response && response.error().code == ErrorCode::kDataLoss) {
     return DamagedObject(bucket, name, response.error().message);
   }
   if (!response) return response.error();
   if (IsNoObject(*response)) return std::optional<StorageContent>();
-  if (response->status == 404 && !IsNoBucket(*response)) {
-    // Not in Google's words: whoever says so, and of what, a list of such names tells.
-    auto listed = List(bucket, name, "", std::move(stop));
-    if (!listed) return listed.error();
-    const bool is_there = !listed->empty() && listed->front().name == name;
-    if (!is_there) return std::optional<StorageContent>();
-  }
   if (response->status != 200) return StorageErrorFrom(*response, bucket);
   const std::string* generation = response->Header("x-goog-generation");
   if (generation == nullptr || !IsGeneration(*generation)) {

@@ -89,7 +89,8 @@ Result<void> Lease::ConfirmStart(const std::stop_token& stop) {
 std::optional<std::chrono::milliseconds> Lease::Beat(const std::stop_token& stop) {
   const Result<void> renewed = Renew(stop);
   if (renewed) return pace_;
-  if (renewed.error().code == ErrorCode::kLocked) return std::nullopt;
+  // Stopped: the run ends, and nobody needs the lock any more.
+  if (renewed.error().code == ErrorCode::kLocked || stop.stop_requested()) return std::nullopt;
   if (!MayPass(renewed.error().code)) {
     if (auto tell = std::exchange(on_refused_, {})) tell(renewed.error());
   }
@@ -162,6 +163,11 @@ Result<void> Lease::Renew(const std::stop_token& stop) {
 Result<void> Lease::Release() {
   std::lock_guard lock(requests_);
   if (std::exchange(ended_, true)) return {};
+  {
+    // What stands there is another's, and not every server of Cloud Storage heeds the condition.
+    std::lock_guard known(known_);
+    if (lost_) return {};
+  }
   for (int round = 1;; ++round) {
     Result<void> deleted = blobs_.DeleteIf(kLeaseName, version_, {});
     if (deleted) return {};

@@ -45,6 +45,20 @@ class ReporterTest : public ::testing::Test {
   std::unique_ptr<Reporter> reporter_;
 };
 
+TEST_F(ReporterTest, WhoWaitsIsToldWhoseRunItIsAndWhereAPipelinesIs) {
+  LockInfo holder;
+  holder.who = "root@runner";
+  holder.pid = 7;
+  holder.command = "podctl apply";
+  Reporter& reporter = Make();
+  reporter.TellLockWait(holder, std::chrono::milliseconds(0));
+  EXPECT_THAT(err_.str(), HasSubstr("Waiting for root@runner (process 7, podctl apply)\n"));
+  holder.run_url = "https://github.com/o/r/actions/runs/7";
+  reporter.TellLockWait(holder, std::chrono::seconds(10));
+  EXPECT_THAT(err_.str(), HasSubstr("Still waiting for root@runner (https://github.com/o/r/actions/"
+                                    "runs/7, podctl apply)... [10s elapsed]\n"));
+}
+
 TEST_F(ReporterTest, PeopleReadWhatWentWrongBesideTheResult) {
   Reporter& reporter = Make();
   reporter.Begin();

@@ -18,7 +18,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,14 +25,9 @@ import time
 import urllib.error
 import urllib.request
 
+from real_world import POD, SPEC, check, free_port, said, wait_for
+
 USER, PASSWORD = "team", "correct-horse-7"
-SPEC = """project: my-project
-zone: europe-west4-a
-state: {url}
-defaults: {{ssh: {{check: false}}}}
-pods:
-"""
-POD = "  {}: {{acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}}\n"
 APP_INI = """RUN_MODE = prod
 I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
 [server]
@@ -57,31 +51,6 @@ ENABLED = false
 [indexer]
 ISSUE_INDEXER_TYPE = db
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def check(what, holds, seen=""):
-    print(("ok    " if holds else "WRONG ") + what, flush=True)
-    if not holds:
-        print(seen)
-        sys.exit(1)
-
-
-def wait_for(url, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            return urllib.request.urlopen(url, timeout=2)
-        except urllib.error.HTTPError as answer:
-            return answer
-        except OSError:
-            time.sleep(0.2)
-    sys.exit(f"nobody answers at {url}")
 
 
 class World:
@@ -154,7 +123,7 @@ class World:
     def spec(self, name, pods, state=None):
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
-        text = SPEC.format(url=self.url(state or name)) + "".join(POD.format(pod) for pod in pods)
+        text = SPEC.format(state=self.url(state or name)) + "".join(POD.format(pod) for pod in pods)
         (folder / "podctl.yaml").write_text(text)
         return folder
 
@@ -178,10 +147,6 @@ class World:
         return subprocess.run(["terraform", *words, "-no-color"], cwd=folder, capture_output=True,
                               text=True, env={**self.environment, "TF_HTTP_USERNAME": USER,
                                               "TF_HTTP_PASSWORD": PASSWORD})
-
-
-def said(run):
-    return f"exit code {run.returncode}\n{run.stdout}\n{run.stderr}"
 
 
 def one_life(world):
@@ -251,7 +216,9 @@ def killed_in_the_middle(world):
 
 def left_behind_elsewhere(world):
     folder = world.spec("life", ["a", "b"])
-    lock = {"ID": "6a1d7f3e-0000-4000-8000-000000000001", "Operation": "apply", "Info": "",
+    # In podctl's form: what, in which space of process numbers, which process, begun when.
+    lock = {"ID": "6a1d7f3e-0000-4000-8000-000000000001.apply.0123456789ab.7.1",
+            "Operation": "apply", "Info": "",
             "Who": "bob@another", "Version": "0.1.0", "Created": "2026-11-20T14:30:00Z",
             "Path": "life"}
     status, answer = world.request("POST", world.url("life") + "/lock", json.dumps(lock))

@@ -159,6 +159,19 @@ TEST_F(StorageClientTest, KnowsNoObjectFromNoBucketAndFromNobodyAtAll) {
                     HasSubstr("--role=roles/storage.objectUser`")));
 }
 
+TEST_F(StorageClientTest, ReadsAgainWhatIsListedAndWasNotThereAMomentBefore) {
+  const std::string none = R"({"error":{"code":404,"message":"Not Found"}})";
+  const std::string listed = R"({"items":[{"name":"p/a b","generation":"7","size":"9"}]})";
+  transport_.Then(404, none).Then(200, listed).Then(200, "123456789", Read());
+  const auto made = Get();
+  ASSERT_TRUE(made && *made) << made.error().message;
+  EXPECT_EQ((*made)->generation, "7");
+  for (int i = 0; i < 3; ++i) transport_.Then(404, none).Then(200, listed);
+  transport_.Then(404, none);
+  EXPECT_EQ(Code(Get()), ErrorCode::kNotFound) << "it lists what it does not give";
+  EXPECT_EQ(transport_.requests().size(), 10U);
+}
+
 TEST_F(StorageClientTest, RepeatsWhatReads) {
   transport_.Then(503).Then(ErrorCode::kReplyLost).Then(200, "123456789", Read());
   EXPECT_TRUE(Get());

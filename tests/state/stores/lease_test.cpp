@@ -183,6 +183,10 @@ TEST(Lease, WhoSleptPastItsTtlAndWasRobbedSavesNothingMore) {
   EXPECT_FALSE(run->store.MayStart());
   EXPECT_FALSE(run->store.Beat());
   EXPECT_FALSE(world.place.Text(EntryName(2)));
+  run->blobs.before = [](const BlobRequest& request) {
+    EXPECT_NE(request.deed, BlobDeed::kDelete) << "a server may pass over the condition";
+    return BlobFault{};
+  };
   lock.reset();  // the thief's stays
   EXPECT_EQ(Held(world)->info.host, "there");
 }
@@ -523,6 +527,24 @@ TEST(Lease, NothingIsToldOfALockThatRunsOutInAnOutage) {
   EXPECT_FALSE(run->store.Beat());
   lock.reset();
   EXPECT_TRUE(warnings.empty());
+}
+
+TEST(Lease, NothingIsToldOfARenewalThatTheEndOfTheRunStopped) {
+  JournalWorld world;
+  auto run = world.Open();
+  auto lock = MustTake(*run);
+  int told = 0;
+  const auto held = run->blobs.Get(kLeaseName, {});
+  ASSERT_TRUE(held && *held);
+  Lease lease(run->blobs, world.clock, *Held(world), (*held)->version, world.clock.SinceBoot(),
+              [&](const Error&) { ++told; });
+  run->blobs.before = [](const BlobRequest&) { return Refuse(ErrorCode::kCancelled, "stopped"); };
+  std::stop_source source;
+  source.request_stop();
+  EXPECT_FALSE(lease.Beat(source.get_token()));
+  EXPECT_EQ(told, 0);
+  EXPECT_TRUE(lease.Beat({}));
+  EXPECT_EQ(told, 1) << "by the server, and not by this run's end";
 }
 
 TEST(Lease, InAPlaceThatKeepsAllNoLockIsMade) {
