@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -198,40 +199,52 @@ class Loop {
   // Sends what the tasks asked for; what acts on the world only after its intent is on disk, for
   // which many intents share a save.
   void Dispatch() {
-    if (outgoing_.empty()) return;
+    if (!outgoing_.empty()) SaveIntents();
+    Send();
+  }
+
+  void SaveIntents() {
     const bool acts = std::any_of(outgoing_.begin(), outgoing_.end(),
                                   [&](std::size_t i) { return items_[i].next_action.acts; });
     holds_acts_ = acts && journal_.dirty() && !result_.save_error && Now() < pace_.ForActs();
     if (acts && !holds_acts_) Save();
-    if (acts && !holds_acts_ && !result_.save_error) CheckMayAct();
     const std::vector<std::size_t> outgoing = std::exchange(outgoing_, {});
     for (std::size_t i : outgoing) {
-      Item& item = items_[i];
-      if (item.stage != Stage::kReady) continue;
-      if (item.next_action.acts && result_.save_error) {
-        Leave(i);
-        continue;
-      }
-      if (item.next_action.acts && holds_acts_) {
+      const bool held = holds_acts_ && items_[i].next_action.acts && !result_.save_error;
+      if (held) {
         outgoing_.push_back(i);
-        continue;
-      }
-      const bool step = item.next_action.kind == NextAction::Kind::kStep;
-      if (step && steps_running_ >= kMostSteps) {
-        outgoing_.push_back(i);
-        continue;
-      }
-      Announce(item);
-      item.stage = Stage::kCalling;
-      if (step) {
-        item.step_running = true;
-        ++steps_running_;
-        pool_->SubmitStep(i, std::move(item.next_action.call));
       } else {
-        pool_->Submit(i, std::move(item.next_action.call));
+        (IsStep(items_[i]) ? steps_to_send_ : calls_to_send_).push_back(i);
       }
-      ++calls_;
     }
+  }
+
+  static bool IsStep(const Item& item) { return item.next_action.kind == NextAction::Kind::kStep; }
+
+  // No more calls than are made at once: what waited for its turn elsewhere could not be held back
+  // any more when another run takes over, or somebody interrupts this one.
+  void Send() {
+    const auto most_calls = static_cast<std::size_t>(options_.parallelism);
+    while (!steps_to_send_.empty() && steps_running_ < kMostSteps) SendNextOf(&steps_to_send_);
+    while (!calls_to_send_.empty() && (most_calls == 0 || calls_ - steps_running_ < most_calls)) {
+      SendNextOf(&calls_to_send_);
+    }
+  }
+
+  void SendNextOf(std::deque<std::size_t>* queue) {
+    const std::size_t i = queue->front();
+    queue->pop_front();
+    Item& item = items_[i];
+    if (item.stage != Stage::kReady) return;
+    if (item.next_action.acts) CheckMayAct();
+    if (item.next_action.acts && result_.save_error) return Leave(i);
+    Announce(item);
+    item.stage = Stage::kCalling;
+    ++calls_;
+    if (!IsStep(item)) return pool_->Submit(i, std::move(item.next_action.call));
+    item.step_running = true;
+    ++steps_running_;
+    pool_->SubmitStep(i, std::move(item.next_action.call));
   }
 
   void WaitForSomething() {
@@ -493,6 +506,8 @@ class Loop {
         if (items_[i].stage == Stage::kSleeping || items_[i].stage == Stage::kReady) Leave(i);
       }
       outgoing_.clear();
+      steps_to_send_.clear();
+      calls_to_send_.clear();
     }
     if (Now() - drain_since_ > options_.drain_limit) pool_->StopCalls();
   }
@@ -558,7 +573,9 @@ class Loop {
   std::vector<Item> items_;
   std::set<Address> wholes_;  // of which the plan says how they are to be
   std::vector<std::size_t> ready_;
-  std::vector<std::size_t> outgoing_;
+  std::vector<std::size_t> outgoing_;      // to be sent, once what they are about to do is stored
+  std::deque<std::size_t> steps_to_send_;  // as soon as there is room
+  std::deque<std::size_t> calls_to_send_;
   std::set<std::pair<Clock::SteadyTime, std::size_t>> sleepers_;  // by the time they wake
   Clock::SteadyTime next_look_{};                                 // for who has run for long
   MessageQueue message_queue_;

@@ -197,11 +197,6 @@ def begun_at_the_same_moment(world):
     runs = [world.begin(folder, "apply", "--auto-approve", host=f"host-{number}")
             for number in range(6)]
     codes = sorted(run.end() for run in runs)
-    odd = [run.said() for run in runs if run.process.returncode == 1]
-    if odd:
-        note(f"{len(odd)} of six ended with 1: " + odd[0].replace("\n", " / "))
-        codes = [3 if code == 1 else code for code in codes]
-        codes.sort()
     check("of six begun at once one works, and five end with 3", codes == [0, 3, 3, 3, 3, 3],
           "\n".join(run.said() for run in runs))
     world.whole(folder, names(5), "after them")

@@ -554,5 +554,41 @@ TEST_F(ExecutorTest, WhatWasNotSentWasNotStarted) {
   EXPECT_THAT(harness_.events.lines, ElementsAre("skip pod.a: "));
 }
 
+// It is lost while requests wait for those before them: no more of them are sent.
+TEST_F(ExecutorTest, WhatWaitsForItsTurnIsNotSentWithoutTheLock) {
+  testing::ChangeLog log;
+  harness_.log = &log;
+  harness_.options.parallelism = 1;
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b") + Harness::Pod("c"));
+  std::atomic<bool> lost = false;
+  log.may_act = [&]() -> Result<void> {
+    if (lost) return MakeError(ErrorCode::kUnavailable, "it could not be renewed");
+    return {};
+  };
+  harness_.cloud.Before("create", [&](FakeProvider&) { lost = true; });
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_TRUE(result.lock_failed);
+  EXPECT_EQ(harness_.cloud.MutatingCalls(), 1);
+  EXPECT_EQ(result.added, 1U);
+  EXPECT_THAT(result.unfinished, IsEmpty());
+  EXPECT_EQ(harness_.events.Count("skip pod.b: "), 1U);
+  EXPECT_EQ(harness_.events.Count("skip pod.c: "), 1U);
+  lost = false;
+  harness_.ApplyAll();
+}
+
+TEST_F(ExecutorTest, WhatWaitsForItsTurnIsNotSentAfterAnInterrupt) {
+  harness_.options.parallelism = 1;
+  harness_.Pods(Harness::Pod("a") + Harness::Pod("b") + Harness::Pod("c"));
+  harness_.cloud.Before("create", [&](FakeProvider&) { harness_.drain.request_stop(); });
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(harness_.cloud.MutatingCalls(), 1);
+  EXPECT_EQ(harness_.events.Count("skip pod.b: "), 1U);
+  EXPECT_EQ(harness_.events.Count("skip pod.c: "), 1U);
+  harness_.drain = {};
+  harness_.ApplyAll();
+}
+
 }  // namespace
 }  // namespace podctl
