@@ -455,7 +455,7 @@ TEST(Move, TheWordOfAnotherStateStays) {
   ASSERT_TRUE(world.Move(kFileA, kPlaceB));
   world.Begin(kFileB);
   State other = world.state;
-  other.lineage = "another";
+  other.lineage = "0e1d2c3b-4a59-4687-9786-a5b4c3d2e1f0";
   {
     MoveWorld::Process process(world, {});
     StateStore& store = process.Open(kFileB);
