@@ -135,8 +135,8 @@ def woken_after_a_destroy(world, kind="github"):
     before = world.creates()
     first.send(signal.SIGCONT)
     check("the first, woken, ends with 3", first.end() == 3, first.said())
-    note(f"it has sent {world.creates() - before} creates since; there are {len(world.nodes())} "
-         "nodes")
+    check("and has sent no create since", world.creates() == before,
+          f"{world.creates() - before} creates, {len(world.nodes())} nodes")
     listed, plan = two.podctl("state", "list"), two.podctl("plan")
     unknown = [node for node in world.nodes()
                if f"pod.{node}\n" not in listed.stdout and f"/{node}" not in plan.stderr]
