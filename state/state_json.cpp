@@ -273,6 +273,12 @@ std::string StateText::Text() const {
   return text += kEnd;
 }
 
+bool IsStateOfTerraform(const Value& document) {
+  if (!document.is_map() || document["format_version"].is_int()) return false;
+  return document["terraform_version"].is_string() || document["encrypted_data"].is_string() ||
+         (document["version"].is_int() && document["lineage"].is_string());
+}
+
 Result<State> StateFromJson(std::string_view text, const std::string& origin, RecordKinds kinds,
                             std::size_t readable) {
   if (text.empty()) return Damaged(origin, "it is empty");
@@ -296,6 +302,13 @@ Result<State> StateFromJson(std::string_view text, const std::string& origin, Re
   }
   if (!document) return Damaged(origin, document.error().message);
   if (!document->is_map()) return Damaged(origin, "it is not a JSON object");
+  if (IsStateOfTerraform(*document)) {
+    return MakeError(
+        ErrorCode::kDataLoss,
+        fmt::format("{} is a state of Terraform or OpenTofu, and none of podctl", origin),
+        "podctl keeps a state of its own, in another place: `state:` in the spec, or "
+        "--state.");
+  }
   // Before anything else: what a newer podctl means by the other keys is not known here.
   if (const auto move = MoveOfDocument(*document)) return WhyMoved(*move, origin);
   const Value& version = (*document)["format_version"];

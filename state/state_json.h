@@ -48,10 +48,15 @@ class StateText {
   std::string resources_;  // canonical
 };
 
+// Whether it is a state of Terraform or of OpenTofu, also an encrypted one.
+bool IsStateOfTerraform(const Value& document);
+
 // Reads every older version too: the next save writes a newer one. A record that is of none of
 // `kinds` is damage. `readable` as for ParseJson. kDataLoss for an empty, cut or otherwise damaged
 // text (never "no state"); kUnimplemented for a newer format version, naming it. The message names
 // `origin` (a path or URL).
+//
+// A state of Terraform or OpenTofu is refused as such, with kDataLoss too.
 Result<State> StateFromJson(std::string_view text, const std::string& origin, RecordKinds kinds,
                             std::size_t readable = 0);
 

@@ -201,7 +201,15 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   Reporter& reporter = wiring.reporter();
   auto pushed = options.file == "-" ? ReadInputNotes(wiring.interrupt(), wiring.kinds().remembered)
                                     : wiring.ReadNotes(options.file);
-  if (!pushed) return reporter.ShowFailure(pushed.error());
+  if (!pushed) {
+    Error error = pushed.error();
+    // What is damaged is what was given, and not the state.
+    if (error.code == ErrorCode::kDataLoss) {
+      error.hint =
+          "`podctl state pull` prints such a text, and a run that could not save leaves one.";
+    }
+    return reporter.ShowFailure(error);
+  }
   StateAccess access(wiring.OpenStore(), wiring.random(), reporter, wiring.interrupt().drain());
   if (!access.Lock(wiring.lock_request("state push"))) return access.exit_code();
   if (!(options.force ? access.LoadOrSetAside() : access.Load())) return access.exit_code();

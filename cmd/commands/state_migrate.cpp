@@ -42,6 +42,11 @@ Result<std::string> InterruptedTarget(StateStore& from) {
 Result<std::string> TargetOf(const decltype(LoadOptions::state_url)& url, StateStore& from,
                              const StateMigrateOptions& options) {
   if (options.to.empty()) return InterruptedTarget(from);
+  if (const std::string meant = MeantStateUrl(options.to); !meant.empty()) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("--to: `{}` is neither a path nor a URL", options.to),
+                     fmt::format("did you mean `{}`?", meant));
+  }
   if (!IsStateUrl(options.to)) return WholeName(options.to);
   return url(options.to);
 }

@@ -63,8 +63,8 @@ Error ErrorOf(const http::Response& response, const std::string& server, bool wr
   }
   if (status == 403 || Has(said, "permission denied")) {
     return error(ErrorCode::kPermissionDenied,
-                 "the user's role needs readwrite on all keys of the prefix: `etcdctl role "
-                 "grant-permission ROLE --prefix=true readwrite PREFIX/`");
+                 "the user's role needs readwrite on all keys of the prefix, or read where it only "
+                 "plans: `etcdctl role grant-permission ROLE --prefix=true readwrite PREFIX/`");
   }
   if (Has(said, "database space exceeded")) {
     // etcd carries out the one that goes over the limit, and answers it so all the same.

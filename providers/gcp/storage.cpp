@@ -99,9 +99,9 @@ bool IsGone(const http::Response& response) {
 
 std::string RoleHint(const std::string& bucket) {
   return fmt::format(
-      "whoever runs podctl needs roles/storage.objectUser on the bucket: `gcloud storage buckets "
-      "add-iam-policy-binding gs://{} --member=user:YOU@example.com "
-      "--role=roles/storage.objectUser`",
+      "whoever applies needs roles/storage.objectUser on the bucket, whoever only plans "
+      "roles/storage.objectViewer: `gcloud storage buckets add-iam-policy-binding gs://{} "
+      "--member=user:YOU@example.com --role=roles/storage.objectUser`",
       bucket);
 }
 

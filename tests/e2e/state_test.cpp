@@ -319,6 +319,18 @@ TEST_F(StateTest, APulledStateCanBePushedBackByTerraformsRules) {
   EXPECT_EQ(box_.Run({"state", "list"}).out, "pod.a\npod.b\n");
 }
 
+TEST_F(StateTest, WhatIsNoStateIsNeitherPushedNorMovedTo) {
+  box_.WriteFile("cut.json", "{");
+  const RunResult push = box_.Run({"state", "push", "cut.json"});
+  EXPECT_EQ(push.code, 1);
+  EXPECT_THAT(push.err, AllOf(HasSubstr("cut.json"), HasSubstr("`podctl state pull` prints such"),
+                              Not(HasSubstr("state restore"))))
+      << push;
+  const RunResult move = box_.Run({"state", "migrate", "--to", "gs:/bucket/pods"});
+  EXPECT_EQ(move.code, 1);
+  EXPECT_THAT(move.err, HasSubstr("Did you mean `gs://bucket/pods`?")) << move;
+}
+
 TEST_F(StateTest, AGenerationIsRestoredAsTheNewestOne) {
   box_.WriteSpec(kPods);
   box_.Apply();

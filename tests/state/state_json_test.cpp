@@ -486,6 +486,17 @@ TEST(StateJson, EmptyTextIsDamage) {
   EXPECT_NE(error.hint, "");
 }
 
+TEST(StateJson, AStateOfTerraformIsNoDamagedOne) {
+  for (const char* text :
+       {R"({"version":4,"terraform_version":"1.11.4","serial":3,"lineage":"x","resources":[]})",
+        R"({"version":4,"serial":3,"lineage":"x"})", R"({"encrypted_data":"x","meta":{}})"}) {
+    const Error error = MustRefuse(text);
+    EXPECT_EQ(error.code, ErrorCode::kDataLoss);
+    EXPECT_EQ(error.message,
+              "podctl.state.json is a state of Terraform or OpenTofu, and none of podctl");
+  }
+}
+
 TEST(StateJson, EveryCutIsDamage) {
   const std::string text = StateToJson(SampleState());
   // All but the final newline, without which the document is whole.

@@ -35,10 +35,7 @@ Generation DocumentGeneration(const std::optional<std::string>& text) {
 bool IsTerraforms(const std::string& text) {
   if (text.starts_with("{\n  \"format_version\"")) return false;  // as podctl begins
   const auto document = ParseJson(text);
-  if (!document || !document->is_map() || (*document)["format_version"].is_int()) return false;
-  return (*document)["terraform_version"].is_string() ||
-         (*document)["encrypted_data"].is_string() ||
-         ((*document)["version"].is_int() && (*document)["lineage"].is_string());
+  return document && IsStateOfTerraform(*document);
 }
 
 // The serial that a damaged text bears, as far as it can still be read; 0: none.
