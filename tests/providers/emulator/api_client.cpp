@@ -39,6 +39,8 @@ Reply ApiClient::SendWith(const std::map<std::string, std::string>& headers,
   request.path = path;
   request.body = body;
   for (const auto& [name, value] : headers) request.headers.emplace(name, value);
+  // A cpp-httplib that can unpack gzip would ask for it, and unpack what comes.
+  request.headers.emplace("Accept-Encoding", "identity");
   const httplib::Result result = core_->client.send(request);
   Reply reply;
   if (!result) return reply;
