@@ -9,6 +9,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 #include <system_error>
 
@@ -160,7 +161,7 @@ void SshdFarm::Boot(const MachineSet& machines) {
     if (machine.pid >= 0) {
       machine.boot_again = machine.killed;
     } else {
-      machine.condition = Condition::kBooting;
+      AwaitBoot(&machine);
     }
   }
   stirred_ = true;
@@ -267,13 +268,13 @@ Result<void> SshdFarm::Act(const std::string& uid, int worker, const std::string
     machine.condition = Condition::kOff;
   } else if (action == "start") {
     machine.wanted = true;
-    machine.condition = Condition::kBooting;
+    AwaitBoot(&machine);
     if (machine.pid >= 0 && machine.killed) machine.boot_again = true;
   } else if (action == "new-host-keys") {
     machine.fresh_host_keys = true;
     machine.boot_again = true;
     machine.wanted = false;
-    machine.condition = Condition::kBooting;
+    AwaitBoot(&machine);
   } else if (action == "break-runtime") {
     std::ofstream(broken).flush();
   } else if (action == "mend-runtime") {
@@ -324,7 +325,7 @@ void SshdFarm::Run() {
 
 bool SshdFarm::Tend() {
   bool busy = false;
-  std::vector<std::pair<std::string, std::size_t>> to_start;
+  std::map<std::uint64_t, std::pair<std::string, std::size_t>> to_start;  // by turn
   {
     std::lock_guard lock(mutex_);
     int booting = 0;
@@ -337,16 +338,14 @@ bool SshdFarm::Tend() {
         if (metadata_ && lived && machine.pid < 0) metadata_->Close(uid, i);
         if (!stopping_ && machine.wanted && machine.pid < 0 &&
             machine.condition == Condition::kBooting) {
-          to_start.emplace_back(uid, i);
+          to_start[machine.turn] = {uid, i};
         }
       }
     }
-    const int room = kBootingAtOnce - booting;
-    if (static_cast<int>(to_start.size()) > room) {
-      to_start.resize(static_cast<std::size_t>(std::max(room, 0)));
-    }
+    const auto room = static_cast<std::size_t>(std::max(kBootingAtOnce - booting, 0));
+    while (to_start.size() > room) to_start.erase(std::prev(to_start.end()));
   }
-  for (const auto& [uid, index] : to_start) StartMachine(uid, index);
+  for (const auto& [turn, machine] : to_start) StartMachine(machine.first, machine.second);
   SweepDiscarded();
   return busy || !to_start.empty();
 }
@@ -382,6 +381,11 @@ bool SshdFarm::TendMachine(Machine* machine, int* booting) {
   return true;
 }
 
+void SshdFarm::AwaitBoot(Machine* machine) {
+  machine->condition = Condition::kBooting;
+  machine->turn = ++turns_;
+}
+
 void SshdFarm::Bury(Machine* machine) {
   machine->pid = -1;
   if (machine->leash >= 0) ::close(machine->leash);
@@ -391,7 +395,7 @@ void SshdFarm::Bury(Machine* machine) {
   if (machine->boot_again && !stopping_) {
     machine->boot_again = false;
     machine->wanted = true;
-    machine->condition = Condition::kBooting;
+    AwaitBoot(machine);
   } else if (!expected) {
     machine->wanted = false;
     machine->condition = Condition::kFailed;

@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,6 +72,7 @@ class SshdFarm final : public WorkerFarm {
     bool boot_again = false;  // when it is down, for new-host-keys
     bool fresh_host_keys = false;
     Condition condition = Condition::kOff;
+    std::uint64_t turn = 0;  // who waits longest boots first, however many come after it
     std::string failure;
     pid_t pid = -1;
     int leash = -1;              // closing it ends a plain worker
@@ -92,6 +94,7 @@ class SshdFarm final : public WorkerFarm {
   // One look at everything; true while something is on its way up or down.
   bool Tend();
   bool TendMachine(Machine* machine, int* booting);
+  void AwaitBoot(Machine* machine);
   void Bury(Machine* machine);
   Result<void> HoldTpu(Machine* machine);
   std::vector<std::string> FirstProcess(const WorkerFiles& files) const;
@@ -110,6 +113,7 @@ class SshdFarm final : public WorkerFarm {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::map<std::string, Set> sets_;  // by uid
+  std::uint64_t turns_ = 0;
   bool stirred_ = false;
   bool stopping_ = false;
   std::thread thread_;
