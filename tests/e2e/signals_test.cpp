@@ -91,6 +91,11 @@ class SignalsTest : public ::testing::TestWithParam<std::tuple<Point, Storm>> {
 
 TEST_P(SignalsTest, EndsWithinSecondsAndTheNextRunGoesOn) {
   const auto& [point, storm] = GetParam();
+#ifdef __SANITIZE_THREAD__
+  if (point.name == "ExecIsNotRead") {
+    GTEST_SKIP() << "the thread sanitizer holds a signal back while its thread waits in write()";
+  }
+#endif
   ASSERT_NO_FATAL_FAILURE(point.reach(stage_));
   ASSERT_FALSE(HasFailure());
   const int code = Strike(storm, stage_.run.get());

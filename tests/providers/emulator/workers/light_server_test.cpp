@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -67,7 +68,7 @@ class OneGuest final : public Host {
     return user == "alice" && key == key_;
   }
   Result<Login> LogIn(const std::string& user) override {
-    if (!trouble.empty()) return MakeError(ErrorCode::kIo, trouble);
+    if (is_disk_full) return MakeError(ErrorCode::kIo, "the disk is full");
     return Login{.shell = "/bin/sh",
                  .environment = {mark_ + name_, "PATH=/usr/bin:/bin", "USER=" + user},
                  .folder = "/usr"};
@@ -81,7 +82,7 @@ class OneGuest final : public Host {
     if (command == "wc -c") return std::nullopt;
     return InlineAnswer{.text = std::string(input.rbegin(), input.rend()), .size = input.size()};
   }
-  std::string trouble;
+  std::atomic<bool> is_disk_full = false;
 
  private:
   const std::string name_;
@@ -358,7 +359,7 @@ TEST_F(LightServerTest, ForwardsToThisMachineOnly) {
 }
 
 TEST_F(LightServerTest, ACommandThatCannotStartSaysWhy) {
-  hosts_[0]->trouble = "the disk is full";
+  hosts_[0]->is_disk_full = true;
   const Output output = Ssh(0, "ls");
   EXPECT_EQ(output.code, 254);
   EXPECT_EQ(output.text, "the disk is full\n");
