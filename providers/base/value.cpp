@@ -8,10 +8,18 @@
 namespace podctl {
 namespace {
 
-const std::string kEmptyString;
-const Value::List kEmptyList;
-const Value::Map kEmptyMap;
-const Value kNull;
+// Never destroyed: when the process ends, a thread that a run has left behind may still read it.
+template <typename T>
+union Lasting {
+  constexpr Lasting() : it() {}
+  ~Lasting() {}  // NOLINT(modernize-use-equals-default): deleted otherwise
+  T it;
+};
+
+const Lasting<std::string> kEmptyString;
+const Lasting<Value::List> kEmptyList;
+const Lasting<Value::Map> kEmptyMap;
+const Lasting<Value> kNull;
 
 // Makes sure that nobody else has what `shared` holds, before it is changed.
 template <typename Content>
@@ -61,17 +69,17 @@ double Value::AsDouble(double fallback) const {
 
 const std::string& Value::AsString() const {
   const auto* value = std::get_if<std::string>(&data_);
-  return value ? *value : kEmptyString;
+  return value ? *value : kEmptyString.it;
 }
 
 const Value::List& Value::AsList() const {
   const auto* value = std::get_if<SharedList>(&data_);
-  return value != nullptr && *value != nullptr ? **value : kEmptyList;
+  return value != nullptr && *value != nullptr ? **value : kEmptyList.it;
 }
 
 const Value::Map& Value::AsMap() const {
   const auto* value = std::get_if<SharedMap>(&data_);
-  return value != nullptr && *value != nullptr ? **value : kEmptyMap;
+  return value != nullptr && *value != nullptr ? **value : kEmptyMap.it;
 }
 
 std::string& Value::MutableString() {
@@ -102,7 +110,7 @@ bool operator==(const Value& a, const Value& b) {
 
 const Value& Value::operator[](std::string_view key) const {
   const Value* found = Find(key);
-  return found ? *found : kNull;
+  return found ? *found : kNull.it;
 }
 
 const Value* Value::Find(std::string_view key) const {
