@@ -93,6 +93,7 @@ constexpr Example kExamples[] = {
      "for ~/.zshrc, after compinit: source <(podctl completion zsh)"},
     {"completion", "podctl completion fish", "for config.fish: podctl completion fish | source"},
     {"version", "podctl version", "which podctl this is"},
+    {"version", "podctl version --json", "with its commit, its build, and the libraries in use"},
     {"help", "podctl help state mv", "flags and examples of one command"},
 };
 

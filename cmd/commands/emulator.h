@@ -25,5 +25,7 @@ struct EmulatorOptions {
 
 // In run_emulator.cpp; where podctl is built without the emulator, in no_emulator.cpp.
 int RunEmulator(Wiring& wiring, const EmulatorOptions& options);
+// Of the library that its light workers serve SSH with; empty where podctl is built without it.
+std::string EmulatorSshVersion();
 
 }  // namespace podctl

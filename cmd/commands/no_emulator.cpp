@@ -13,4 +13,8 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions&) {
   return 1;
 }
 
+std::string EmulatorSshVersion() {
+  return {};
+}
+
 }  // namespace podctl

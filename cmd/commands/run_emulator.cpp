@@ -7,6 +7,7 @@
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
 #include "providers/emulator/emulator.h"
+#include "providers/emulator/workers/light/version.h"
 
 namespace podctl {
 namespace {
@@ -83,6 +84,10 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   }
   (*emulator)->Stop();
   return 0;
+}
+
+std::string EmulatorSshVersion() {
+  return emulator::LibsshVersion();
 }
 
 }  // namespace podctl

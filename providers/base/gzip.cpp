@@ -59,4 +59,8 @@ Result<std::string> Gunzip(std::string_view bytes, std::size_t most) {
   return text;
 }
 
+std::string ZlibVersion() {
+  return zlibVersion();
+}
+
 }  // namespace podctl

@@ -15,4 +15,7 @@ std::string Gzip(std::string_view text);
 // kDataLoss: not gzip, cut, or damaged. kResourceExhausted: the text has more than `most` bytes.
 Result<std::string> Gunzip(std::string_view bytes, std::size_t most);
 
+// Of the zlib that is loaded: "1.2.13".
+std::string ZlibVersion();
+
 }  // namespace podctl

@@ -392,6 +392,11 @@ TEST(StateJson, Version4IsUpgraded) {
   EXPECT_EQ(read, expected);
 }
 
+// Beside sample.state.json, which is rewritten with what is written today.
+TEST(StateJson, Version5IsRead) {
+  EXPECT_EQ(Upgraded("version5.state.json"), SampleState());
+}
+
 TEST(StateJson, WhatARecordCannotBeIsRefused) {
   const auto with = [](const std::string& key, const std::string& json) {
     return MustRefuse(Resealed([&](Value& document) {
