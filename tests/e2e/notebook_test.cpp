@@ -150,5 +150,28 @@ TEST_F(NotebookTest, ItIsKeptAliveAndItsTokenIsNobodyElses) {
   EXPECT_EQ(plan.code, 0) << plan;
 }
 
+// Where nothing can be installed: what is left of the attempt is not in the way of the next one.
+TEST_F(NotebookTest, AVenvThatWasCutShortIsNotPreferredAndTheErrorNamesTheWayOut) {
+  if (IsSkipped()) return;
+  const Arguments again = {"apply", "--auto-approve", "--replace", "bootstrap.research.jupyter"};
+  // So `python3 -m venv` leaves one in which it could not put pip.
+  OnWorkerZero("/usr/bin/python3 -m venv --without-pip ~/.podctl/jupyter/venv && echo made");
+  const RunResult left = box_.Run(again);
+  EXPECT_EQ(left.code, 0) << left;
+  EXPECT_EQ(OnWorkerZero("cat ~/.podctl/jupyter/python"), "python3");
+
+  // Without it apt-get would be asked, and might install it on this machine.
+  if (box_.RunProgram({"/usr/bin/python3", "-c", "import ensurepip"}).code != 0) return;
+  Arguments more = again;
+  more.insert(more.end(), {"--var", "packages=./nowhere"});  // for which no index is asked
+  const RunResult failed = box_.Run(more);
+  EXPECT_EQ(failed.code, 1) << failed;
+  EXPECT_THAT(failed.err, AllOf(HasSubstr("Could not be installed: ./nowhere ("),
+                                HasSubstr("Without them: podctl apply --var packages=")))
+      << failed;
+  const RunResult without = box_.Run({"apply", "--auto-approve", "--var", "packages="});
+  EXPECT_EQ(without.code, 0) << without;
+}
+
 }  // namespace
 }  // namespace podctl::testing
