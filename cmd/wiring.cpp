@@ -385,7 +385,7 @@ Result<bool> Wiring::MakeStateBucket(const std::string& url, const std::string& 
   const std::stop_token stop = interrupt_.drain();
   auto made = (*client)->MakeBucket(project, bucket->bucket, location, stop);
   if (made) return true;
-  if (made.error().code != ErrorCode::kAlreadyExists) return made.error();
+  if (made.error().code != ErrorCode::kAlreadyExists) return OfStateIn(*bucket, made.error());
   auto listed = (*client)->List(bucket->bucket, bucket->prefix, "", stop);
   if (!listed && listed.error().code == ErrorCode::kPermissionDenied) {
     return MakeError(

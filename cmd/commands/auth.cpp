@@ -45,7 +45,7 @@ int RunAuthStatus(Wiring& wiring) {
   report.status = wiring.credentials().Status(wiring.interrupt().drain());
   report.now = wiring.clock().Now();
   if (reporter.interrupted()) return kInterruptedExitCode;
-  const bool usable = !report.status.error;
+  const bool usable = IsUsable(report);
   const bool reported = reporter.Document([&] { return AuthDocument(report); },
                                           [&](Streams& streams) {
                                             streams.out << AuthText(report) << std::flush;

@@ -40,6 +40,12 @@ std::string QuotaWords(const gcp::CredentialStatus& status) {
 
 }  // namespace
 
+bool IsUsable(const AuthReport& report) {
+  // Of the first two places what is there is sent wherever it goes: one that is wrong fails.
+  constexpr std::size_t kGivenTokens = 2;
+  return !report.status.error || (report.on_loopback && report.status.looks.size() > kGivenTokens);
+}
+
 std::string AuthText(const AuthReport& report) {
   const gcp::CredentialStatus& status = report.status;
   std::string text;

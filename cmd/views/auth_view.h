@@ -16,6 +16,8 @@ struct AuthReport {
   Clock::SystemTime now;
 };
 
+// Whether requests can be sent as they are: with a token, or to where none is needed.
+bool IsUsable(const AuthReport& report);
 // Ends with the places that were looked at, in their order. Why there is no token is not in it.
 std::string AuthText(const AuthReport& report);
 Value AuthDocument(const AuthReport& report);

@@ -82,6 +82,24 @@ TEST_F(AuthTest, StatusFailsWithTheFixWhenThereIsNothing) {
   EXPECT_THAT((*ParseJson(json.out))["error"]["hint"].AsString(), HasSubstr("gcloud auth"));
 }
 
+TEST_F(AuthTest, StatusIsContentWithAnEmulatorThatNeedsNoToken) {
+  box_.SetVariable("PODCTL_ENDPOINT", "http://127.0.0.1:8470");
+  const RunResult text = box_.Run({"auth", "status"});
+  EXPECT_EQ(text.code, 0) << text;
+  EXPECT_THAT(text.out, HasSubstr("needs no token"));
+  EXPECT_EQ(text.err, "");
+  EXPECT_EQ(box_.Run({"auth", "status", "--json"}).code, 0);
+}
+
+TEST_F(AuthTest, AStateInABucketThatIsNotReadSaysWhatTheTokenIsFor) {
+  box_.SetVariable("PODCTL_ENDPOINT", "http://127.0.0.1:8470");
+  const RunResult list = box_.Run({"state", "list", "--state", "gs://my-bucket/dev"});
+  EXPECT_EQ(list.code, 1) << list;
+  EXPECT_THAT(list.err,
+              AllOf(HasSubstr("for the state in gs://my-bucket: there are no credentials"),
+                    HasSubstr("STORAGE_EMULATOR_HOST")));
+}
+
 TEST_F(AuthTest, AFailureShowsNoSecretOfTheFile) {
   SocketServer server([](Peer& peer) {
     // A server that says back what it was sent.

@@ -14,7 +14,8 @@ constexpr std::size_t kMaxQuotedGcloudBytes = 300;
 constexpr const char* kCommand = "gcloud config config-helper";
 constexpr const char* kHowToLogIn =
     "log in with `gcloud auth application-default login` or `gcloud auth login`, or name a "
-    "credential file in GOOGLE_APPLICATION_CREDENTIALS";
+    "credential file in GOOGLE_APPLICATION_CREDENTIALS (`podctl emulator` needs none: set "
+    "PODCTL_ENDPOINT to its address)";
 
 // The line of gcloud's stderr that says what is wrong: "ERROR: (gcloud.config…) You do not …".
 std::string Complaint(const std::string& err) {

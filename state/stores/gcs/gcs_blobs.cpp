@@ -36,6 +36,16 @@ Error KeepsAll(const std::string& bucket, const gcp::StorageKeeping& keeping) {
 
 }  // namespace
 
+Error OfStateIn(const gcp::StoragePlace& place, Error error) {
+  if (error.code != ErrorCode::kUnauthenticated) return error;
+  error.message = fmt::format("for the state in gs://{}: {}", place.bucket, error.message);
+  if (!error.hint.empty()) error.hint += ". ";
+  error.hint +=
+      "A bucket of `podctl emulator` needs none: set STORAGE_EMULATOR_HOST to its address, too "
+      "(PODCTL_ENDPOINT is not for buckets)";
+  return error;
+}
+
 Result<bool> GcsBlobs::CanReplace(std::stop_token stop) {
   std::lock_guard lock(asked_);
   if (!keeping_) keeping_ = client_.Keeping(place_.bucket, std::move(stop));
@@ -53,7 +63,7 @@ std::string GcsBlobs::Full(const std::string& name) const {
 
 Result<std::optional<Blob>> GcsBlobs::Get(const std::string& name, std::stop_token stop) {
   auto found = client_.Get(place_.bucket, Full(name), std::move(stop));
-  if (!found) return found.error();
+  if (!found) return OfStateIn(place_, found.error());
   if (!*found) return std::optional<Blob>();
   return std::make_optional(Blob{std::move((*found)->bytes), {(*found)->generation}});
 }
@@ -62,7 +72,7 @@ Result<std::vector<BlobEntry>> GcsBlobs::ListFrom(const std::string& prefix,
                                                   const std::string& from, std::stop_token stop) {
   auto found =
       client_.List(place_.bucket, Full(prefix), from.empty() ? "" : Full(from), std::move(stop));
-  if (!found) return found.error();
+  if (!found) return OfStateIn(place_, found.error());
   std::vector<BlobEntry> entries;
   entries.reserve(found->size());
   const std::size_t skip = Full("").size();
@@ -82,14 +92,16 @@ Result<BlobVersion> GcsBlobs::ReplaceIf(const std::string& name, const std::stri
   bool kept = false;
   auto written =
       client_.Insert(place_.bucket, Full(name), bytes, version.token, std::move(stop), &kept);
-  if (!written) return written.error();
+  if (!written) return OfStateIn(place_, written.error());
   kept_ = kept;
   return BlobVersion{*std::move(written)};
 }
 
 Result<void> GcsBlobs::DeleteIf(const std::string& name, const BlobVersion& version,
                                 std::stop_token stop) {
-  return client_.Delete(place_.bucket, Full(name), version.token, std::move(stop));
+  auto gone = client_.Delete(place_.bucket, Full(name), version.token, std::move(stop));
+  if (!gone) return OfStateIn(place_, gone.error());
+  return {};
 }
 
 }  // namespace podctl

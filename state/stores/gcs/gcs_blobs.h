@@ -13,7 +13,10 @@
 
 namespace podctl {
 
-// Thread safe. The client must outlive it. Errors are the client's.
+// What the client says of a state's bucket: an error of logging in does not name what it is for.
+Error OfStateIn(const gcp::StoragePlace& place, Error error);
+
+// Thread safe. The client must outlive it. Errors are the client's, by way of OfStateIn.
 class GcsBlobs final : public BlobStore {
  public:
   GcsBlobs(gcp::StorageClient& client, gcp::StoragePlace place)

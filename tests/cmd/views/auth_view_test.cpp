@@ -60,5 +60,17 @@ TEST(AuthView, TellsWhatWasLookedForInVain) {
                ToJson(AuthDocument(Nothing()), JsonStyle::kIndented) + "\n");
 }
 
+TEST(AuthView, AnEndpointThatNeedsNoTokenIsUsableWithoutOne) {
+  EXPECT_TRUE(IsUsable(SampleLogin()));
+  AuthReport report = Nothing();
+  EXPECT_TRUE(IsUsable(report));
+  report.on_loopback = false;
+  EXPECT_FALSE(IsUsable(report));
+  // One that was handed over is sent, to whomever.
+  report.on_loopback = true;
+  report.status.looks.resize(2);
+  EXPECT_FALSE(IsUsable(report));
+}
+
 }  // namespace
 }  // namespace podctl

@@ -207,6 +207,7 @@ TEST_F(CredentialsTest, SaysHowToLogInWhenThereIsNothing) {
   EXPECT_EQ(token.error().code, ErrorCode::kUnauthenticated);
   EXPECT_THAT(token.error().message, HasSubstr("gcloud is not installed"));
   EXPECT_THAT(token.error().hint, HasSubstr("gcloud auth application-default login"));
+  EXPECT_THAT(token.error().hint, HasSubstr("set PODCTL_ENDPOINT"));
 }
 
 TEST_F(CredentialsTest, QuotesGcloudsComplaintAndNotItsOutput) {
