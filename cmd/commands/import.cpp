@@ -192,8 +192,15 @@ std::string SurveyText(const ImportSurvey& survey) {
 
 std::string LeftText(const ImportSurvey& survey) {
   std::string text;
+  bool others = false;  // another state's
   for (const NotImported& each : survey.left) {
     text += fmt::format("Left alone: {}: {}.\n", VisibleControls(each.resource), each.why);
+    if (!each.way.empty()) text += fmt::format("  To take it over: {}\n", each.way);
+    others = others || !each.way.empty();
+  }
+  if (others) {
+    text += fmt::format("Look for the state that made them first: `--state` names another.{}\n",
+                        survey.kept.empty() ? "" : " There is no state here; " + survey.kept + ".");
   }
   if (survey.known > 0) {
     text += fmt::format("{} {} in the state already.\n", Plural(survey.known, "pod"),
@@ -312,8 +319,8 @@ int ImportEverything(ImportTools tools, const ImportCommand& options) {
   // Of the spec no zone is called so.
   if (tools.common.load.zone == "-") tools.common.load.zone.reset();
   const ImportAllRequest request{tools.global.zone.value_or(""), options.write_spec,
-                                 std::move(tools.common.load), std::move(tools.common.state),
-                                 *std::move(tools.common.lock)};
+                                 std::move(tools.common.load),   std::move(tools.common.state),
+                                 *std::move(tools.common.lock),  tools.common.flags};
   const auto made = ImportAll(tools.doors, tools.clock, tools.random, request, listener);
   if (const auto* none = std::get_if<NoImport>(&made)) return ShowNoImport(reporter, *none);
   const ImportedAll& all = std::get<ImportedAll>(made);

@@ -13,6 +13,7 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/step/record.h"
+#include "plans/session/history_hint.h"
 #include "plans/session/spec_target.h"
 #include "plans/session/state_edit.h"
 #include "plans/spec/names.h"
@@ -273,7 +274,11 @@ class AllImporter {
     if (!note) return Fail(note.error());
     if (!note->empty()) listener_.OnTakeover(*note);
     const auto loaded = edit_->Load();
-    return loaded ? true : Fail(loaded.error());
+    if (!loaded) return Fail(loaded.error());
+    if (edit_->state().lineage.empty()) {
+      all_.survey.kept = HistoryHint(edit_->store(), request_.flags);
+    }
+    return true;
   }
 
   bool Survey() {
@@ -302,7 +307,7 @@ class AllImporter {
     }
     const std::string why = WhyNot(found, known.has_value());
     if (!why.empty()) {
-      survey.left.push_back({ResourceOf(found), why});
+      survey.left.push_back({ResourceOf(found), why, WayAllTheSame(found, declared, known)});
       return;
     }
     Candidate candidate{{}, std::move(found), declared != nullptr, known.has_value()};
@@ -323,6 +328,17 @@ class AllImporter {
       }
     }
     return nullptr;
+  }
+
+  // By itself what another state made is imported, too: who names it has looked.
+  std::string WayAllTheSame(const Found& found, const PodSpec* declared,
+                            const std::optional<ManagedAs>& known) const {
+    if (known || found.waits || OtherLineage(edit_->state(), found).empty()) return {};
+    const std::string pod = declared != nullptr ? declared->name : ThingName(found.name.node);
+    const NodeName one = IsJoined(found.node) ? SliceName(found.name, 0) : found.name;
+    return fmt::format("podctl import {} {}{}", ShellQuote(PodAddress(pod).Text()),
+                       ShellQuote(fmt::format("{}/{}/{}", one.project, one.zone, one.node)),
+                       request_.flags);
   }
 
   // Why it is left alone; "" where it is not.

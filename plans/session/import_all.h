@@ -20,6 +20,7 @@ struct ImportAllRequest {
   LoadOptions load;
   StateChoice state;
   LockRequest lock;
+  std::string flags = {};  // as PlanRequest's
 };
 
 // What is taken over, or only needs its spec.
@@ -34,6 +35,8 @@ struct Candidate {
 struct NotImported {
   std::string resource;  // its name in the API
   std::string why;       // "it is being deleted"
+  // "podctl import pod.x p/z/x", of what another state made and may not have any more; or empty.
+  std::string way = {};
 };
 
 struct ImportSurvey {
@@ -43,6 +46,7 @@ struct ImportSurvey {
   std::vector<NotImported> left;
   std::size_t known = 0;  // that the state and the spec have: nothing is to be done
   std::string blind;      // why it was not read in the version that shows all
+  std::string kept = {};  // HistoryHint of what is kept beside a state that is gone
 };
 
 class ImportListener : public PlanListener {

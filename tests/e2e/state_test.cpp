@@ -164,7 +164,10 @@ TEST_F(StateTest, AWholeProjectIsTakenOverAndTouchedNowhere) {
   ASSERT_EQ(import.code, 0) << import;
   EXPECT_EQ(import.out, "");
   EXPECT_THAT(import.err, HasSubstr("nodes/theirs: podctl made it with another state, of lineage "
-                                    "11111111-1111-4111-8111-111111111111.\n"));
+                                    "11111111-1111-4111-8111-111111111111.\n"
+                                    "  To take it over: podctl import pod.theirs my-project/"));
+  EXPECT_THAT(import.err, HasSubstr("\nLook for the state that made them first: `--state` names "
+                                    "another.\n"));
   EXPECT_THAT(import.err, HasSubstr("Wrote the pods to podctl.yaml.\n"));
   EXPECT_EQ(box_.Run({"state", "list"}).out,
             "bootstrap.train-europe-west4-a.tpu-runtime\npod.many\npod.small\n"

@@ -386,6 +386,9 @@ TEST_F(ImportAllSession, WhatWillNotStayAndWhatIsAnothersIsNamedAndLeftAlone) {
                           "lost: it is PREEMPTED",
                           "theirs: podctl made it with another state, of lineage another",
                           "over: it is FAILED: no more capacity"));
+  std::string ways;
+  for (const NotImported& each : all.survey.left) ways += each.way;
+  EXPECT_EQ(ways, "podctl import pod.theirs p/europe-west4-a/theirs");
 }
 
 TEST_F(ImportAllSession, ANodeThatNoSpecDescribesKeepsNobodyFromTheOthers) {
