@@ -76,6 +76,10 @@ TEST_F(CpTest, WorkersThatFailAreNamedWithWhatToTypeForThem) {
   const RunResult nowhere = Cp({"research:nowhere", "those"});
   EXPECT_EQ(nowhere.code, 1) << nowhere;
   EXPECT_THAT(nowhere.err, Not(HasSubstr("run it again"))) << nowhere;
+  const RunResult mistyped = Cp({"research:0:~/code/a.txt", "one.txt"});
+  EXPECT_EQ(mistyped.code, 1) << mistyped;
+  EXPECT_THAT(mistyped.err, HasSubstr("Did you mean `research/0:~/code/a.txt`?")) << mistyped;
+  EXPECT_EQ(Shell("test -e one.txt").code, 1) << "it would be a folder";
 }
 
 TEST_F(CpTest, AFolderThatTakesNoFileIsNamed) {
@@ -133,7 +137,7 @@ TEST_F(CpTest, AWorkerThatNeverEndsHoldsNobodyWhenItHasFailed) {
                               HasSubstr("podctl cp research/1,3:run.log held\n")))
       << some;
   EXPECT_EQ(Shell("cat held/research-0/run.log held/research-2/run.log; ls held").out,
-            "fine\nfine\nresearch-0\nresearch-1\nresearch-2\nresearch-3\n");
+            "fine\nfine\nresearch-0\nresearch-2\n");
   OnWorkers("rm -f .bashrc");
 }
 

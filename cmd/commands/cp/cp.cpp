@@ -100,6 +100,11 @@ int Report(const CopyPlan& plan, const CopyReport& report, Reporter& reporter, S
   if (summary.empty() && problems > 0 && !again.empty()) {
     streams.err << fmt::format("To run it again on just those: {}\n", again);
   }
+  if (const std::string meant = MeantWorkers(plan); code != 0 && !meant.empty()) {
+    streams.err << fmt::format(
+        "Did you mean `{}`? Behind a pod's name workers stand after a `/`.\n",
+        VisibleControls(meant));
+  }
   if (code != 0) return code;
   const std::string whom = outcome.jobs.size() == 1 ? outcome.jobs.front().worker.Name()
                                                     : Plural(outcome.jobs.size(), "worker");

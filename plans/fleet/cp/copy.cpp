@@ -64,6 +64,16 @@ std::optional<RemotePath> ReadRemotePath(std::string_view word) {
   return MaySelectWorkers(remote.workers) ? std::make_optional(remote) : std::nullopt;
 }
 
+std::string MeantWorkers(const CopyPlan& plan) {
+  const std::string& path = plan.upload ? plan.destination : plan.sources.front();
+  const auto colon = path.find(':');
+  if (colon == std::string::npos || !plan.workers.empty()) return {};
+  const std::string workers = path.substr(0, colon);
+  const bool is_number = workers.find_first_of("al") == std::string::npos;
+  if (!MaySelectWorkers(workers) || (!is_number && workers != "all")) return {};
+  return fmt::format("{}{}{}", plan.pod, workers.front() == '[' ? "" : "/", path);
+}
+
 Result<CopyPlan> ReadCopy(const std::vector<std::string>& words, const std::string& workers) {
   if (words.size() < 2) {
     return Wrong("`podctl cp` wants a source and a destination",
@@ -148,9 +158,35 @@ Result<std::vector<ReceivedFiles::Place>> Copy::Places() {
     } else {
       places.push_back({workers_.size() == 1 ? to : to + "/" + own, ""});
     }
+    NoteMissing(places.back().folder);
     if (auto made = files_.MakeFolders(places.back().folder); !made) return made.error();
   }
   return places;
+}
+
+// The folders on the way to `folder` that are not there, the outermost first.
+void Copy::NoteMissing(const std::string& folder) {
+  std::vector<std::string> missing;
+  for (std::string at = folder; !at.empty();) {
+    const auto there = files_.Stat(at);
+    if (there || there.error().code != ErrorCode::kNotFound) break;
+    if (!at.ends_with('/')) missing.push_back(at);
+    at.resize(at.rfind('/') == std::string::npos ? 0 : at.rfind('/'));
+  }
+  made_.insert(made_.end(), missing.rbegin(), missing.rend());
+}
+
+// A folder that was made for what did not come would change where the next copy puts it.
+void Copy::RemoveEmptyFolders() {
+  for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
+    const auto slash = path->rfind('/');
+    const std::string parent = slash == std::string::npos ? "."
+                               : slash == 0               ? "/"
+                                                          : path->substr(0, slash);
+    const auto held = files_.HoldFolder(parent, "", false);
+    // One that has something in it stays.
+    if (held) static_cast<void>((*held)->RemoveFolder(path->substr(slash + 1)));
+  }
 }
 
 Result<void> Copy::PrepareDownload() {
@@ -283,6 +319,7 @@ CopyReport Copy::Run(ssh::Transport& transport, ExecWatcher& watcher, const Stop
   if (!received_) report.words = said.Take();
   TakeProblems(&report);
   report.missing = Missing(outcome_);
+  RemoveEmptyFolders();
   report.outcome = std::move(outcome_);
   return report;
 }

@@ -66,6 +66,9 @@ std::optional<RemotePath> ReadRemotePath(std::string_view word);
 // `workers`: of --worker; may be empty. kInvalidArgument says what to write in place of it.
 Result<CopyPlan> ReadCopy(const std::vector<std::string>& words, const std::string& workers);
 
+// "research/0:~/x" of a plan that has the path `0:~/x`, which is seldom meant; empty: of any other.
+std::string MeantWorkers(const CopyPlan& plan);
+
 struct CopyReport {
   bool upload = false;
   ExecOutcome outcome;
@@ -101,6 +104,8 @@ class Copy {
   Result<void> PrepareUpload(Random& random);
   Result<void> PrepareDownload();
   Result<std::vector<ReceivedFiles::Place>> Places();
+  void NoteMissing(const std::string& folder);
+  void RemoveEmptyFolders();
   std::string Mark(Random& random) const;
   void AddJobs(const std::string& command);
   class Silence;
@@ -117,7 +122,8 @@ class Copy {
   std::unique_ptr<ArchiveFeed> feed_;
   std::optional<tar::RequestedNames> asked_;  // of a download, as the next
   std::unique_ptr<ReceivedFiles> received_;
-  std::vector<bool> silent_;  // given up for that, by worker
+  std::vector<std::string> made_;  // folders, each before those in it
+  std::vector<bool> silent_;       // given up for that, by worker
   std::stop_source stop_;
 };
 

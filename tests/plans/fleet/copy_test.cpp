@@ -84,6 +84,32 @@ TEST_F(CopyTest, WhereNoWorkerHasItNobodyIsAskedAgain) {
   EXPECT_THAT(report->words[1], HasSubstr("no such file"));
 }
 
+// Else the next copy, to the same name, would find a folder and put its file into that.
+TEST_F(CopyTest, WhereNothingCameNoFolderIsLeft) {
+  std::filesystem::create_directory(folder_ + "/mine");
+  const auto nothing = [](int) {
+    return FakeWorkers::Answer{{}, {"no such file"}, FakeWorkers::Exit(tar::kNothingToPack)};
+  };
+  ASSERT_TRUE(Run(Download(folder_ + "/one.py"), 2, nothing));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/one.py"));
+  ASSERT_TRUE(Run(Download(folder_ + "/mine/deep/er/"), 1, nothing));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/mine"));
+  ASSERT_TRUE(Run(Download(folder_ + "/mine"), 2, nothing));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/mine")) << "and it stays, as it was there";
+}
+
+TEST(MeantWorkers, AreTakenFromThePathThatBeginsWithThem) {
+  const auto meant = [](const std::vector<std::string>& words, const std::string& workers = "") {
+    return MeantWorkers(*ReadCopy(words, workers));
+  };
+  EXPECT_EQ(meant({"research:0:~/x", "x"}), "research/0:~/x");
+  EXPECT_EQ(meant({"x", "research:all:x"}), "research/all:x");
+  EXPECT_EQ(meant({"research:[1]/3:x", "x"}), "research[1]/3:x");
+  EXPECT_EQ(meant({"research:x", "x"}) + meant({"research/0:1:x", "x"}) +
+                meant({"research:a:x", "x"}) + meant({"research:0:x", "x"}, "1"),
+            "");
+}
+
 TEST_F(CopyTest, AnArchiveThatIsNoneIsAProblem) {
   const auto report = Run(Download(folder_ + "/out/"), 2, [](int worker) {
     if (worker == 0) return FakeWorkers::Answer{{}, {}, FakeWorkers::Exit(tar::kNothingToPack)};
