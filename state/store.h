@@ -212,6 +212,9 @@ class StateStore {
   // Who holds the lock now, as far as that can be found out without disturbing the holder; nullopt:
   // nobody, or it is not known. A holder on another host may have died since.
   virtual std::optional<LockInfo> Holder() { return std::nullopt; }
+  // Whose lock still stands though his run has ended: the next one takes it over. nullopt:
+  // nobody's, or the place does not tell.
+  virtual std::optional<LockInfo> LeftBehind() { return std::nullopt; }
   // kFailedPrecondition: where the lock would be there is something else, which is no lock of
   // podctl, so that nobody holds it and nobody can take it.
   virtual Result<void> CheckLockPlace() { return {}; }

@@ -46,10 +46,12 @@ int RunLockStatus(Wiring& wiring) {
   }
   if (auto place = store->CheckLockPlace(); !place) return reporter.ShowFailure(place.error());
   const auto lock = store->Holder();
+  const auto left = lock ? std::nullopt : store->LeftBehind();
   const auto document = [&] {
     Value::Map shown{{"locked", lock.has_value()}, {"path", store->Where()}};
     if (!lock && !store->TellsHolder()) shown["locked"] = nullptr;
     if (lock) shown["lock"] = LockDocument(*lock);
+    if (left) shown["left_behind"] = LockDocument(*left);
     return shown;
   };
   reporter.Document(document, [&](Streams& streams) {
@@ -62,6 +64,12 @@ int RunLockStatus(Wiring& wiring) {
     }
     if (!lock) {
       streams.out << fmt::format("Nobody holds the state {}.\n", store->Where());
+      if (left) {
+        streams.out << fmt::format(
+            "The lock of {} ({}, process {}) stands there, and its run has ended: the next one "
+            "takes it over.\n",
+            VisibleControls(left->who), VisibleControls(left->operation), left->pid);
+      }
       return;
     }
     LockInfo shown = *lock;

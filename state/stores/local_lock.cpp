@@ -179,16 +179,29 @@ Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& ta
       std::make_unique<LocalLock>(files_, std::move(taken->lock), std::move(note)));
 }
 
-// The kernel's lock is not tried: that would keep out, for a moment, who comes to take it.
-std::optional<LockInfo> LocalStore::Holder() {
+// Whose name stands in the lock; nullopt: nobody's.
+std::optional<LockInfo> LocalStore::NamedInLock() {
   const Result<std::string> target = Target();
   if (!target) return std::nullopt;
   const auto text = files_.Read(*target + std::string(kLockSuffix), kMaxLockTextBytes);
-  auto holder = LockInfoFromJson(text.value_or(""));
-  if (!holder) return std::nullopt;
-  const bool here = holder->host == self_.host;
-  const bool lives = holder->pid != self_.pid && self_.process_ran_at(holder->pid, holder->created);
-  return here && !lives ? std::nullopt : std::move(holder);
+  return LockInfoFromJson(text.value_or(""));
+}
+
+// Of another host it is not known.
+bool LocalStore::IsKnownDead(const LockInfo& holder) const {
+  if (holder.host != self_.host) return false;
+  return holder.pid == self_.pid || !self_.process_ran_at(holder.pid, holder.created);
+}
+
+// The kernel's lock is not tried: that would keep out, for a moment, who comes to take it.
+std::optional<LockInfo> LocalStore::Holder() {
+  auto named = NamedInLock();
+  return !named || IsKnownDead(*named) ? std::nullopt : std::move(named);
+}
+
+std::optional<LockInfo> LocalStore::LeftBehind() {
+  auto named = NamedInLock();
+  return !named || !IsKnownDead(*named) ? std::nullopt : std::move(named);
 }
 
 Result<void> LocalStore::CheckLockPlace() {

@@ -59,6 +59,7 @@ class LocalStore : public StateStore {
                                           std::stop_token stop) override;
   Result<void> ForceUnlock(const std::string& id) override;
   std::optional<LockInfo> Holder() override;
+  std::optional<LockInfo> LeftBehind() override;
   Result<void> CheckLockPlace() override;
   std::string Where() const override { return path_; }
 
@@ -91,6 +92,8 @@ class LocalStore : public StateStore {
   void KeepOnce(const std::string& target, const Stored& stored);
   void Prune(const std::string& target);
   std::string StoredLineage(const std::string& target);
+  std::optional<LockInfo> NamedInLock();
+  bool IsKnownDead(const LockInfo& holder) const;
   Result<FileSystem::Locked> TryHold(const std::string& path, bool again, LockInfo* holder);
   Result<std::unique_ptr<StateLock>> TryLockOnce(const std::string& target, const LockInfo& info,
                                                  bool again, LockInfo* holder);

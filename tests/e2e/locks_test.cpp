@@ -156,6 +156,15 @@ TEST_F(LocksTest, AKilledHolderIsTakenOverWithANote) {
   auto killed = Holder();
   killed->Signal(SIGKILL);
   killed->Wait();
+  const RunResult status = box_.Run({"lock", "status"});
+  EXPECT_THAT(status.out,
+              AllOf(HasSubstr("Nobody holds the state podctl.state.json.\nThe lock of "),
+                    HasSubstr("process " + std::to_string(killed->pid())),
+                    HasSubstr("the next one takes it over")))
+      << status;
+  const Value document = *ParseJson(box_.Run({"lock", "status", "--json"}).out);
+  EXPECT_FALSE(document["locked"].AsBool());
+  EXPECT_EQ(document["left_behind"]["pid"].AsInt(), killed->pid());
   const RunResult next = box_.Apply();
   EXPECT_THAT(next.err, AllOf(HasSubstr("took over the state lock of "),
                               HasSubstr("process " + std::to_string(killed->pid()))))

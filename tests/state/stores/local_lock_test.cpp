@@ -83,10 +83,13 @@ TEST(LocalStoreLock, TellsWhoIsAtWorkAndDisturbsNobody) {
   machine.alive_.insert(77);
   machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
   EXPECT_EQ(machine.Open().Holder()->who, "bob@here");
+  EXPECT_FALSE(machine.Open().LeftBehind());
   machine.alive_.erase(77);
   EXPECT_FALSE(machine.Open().Holder()) << "he died";
+  EXPECT_EQ(machine.Open().LeftBehind()->who, "bob@here");
   machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("elsewhere", 77)));
   EXPECT_EQ(machine.Open().Holder()->host, "elsewhere") << "nobody can tell whether he lives";
+  EXPECT_FALSE(machine.Open().LeftBehind());
   machine.files.HoldLock(kLockPath, "no lock of ours");
   EXPECT_FALSE(machine.Open().Holder());
 }
