@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxKeys = 1000;  // of one node
+constexpr std::size_t kMaxKeys = 1000;         // of one node
+constexpr std::size_t kLongestTemporary = 72;  // bytes of the path of a worker's TMPDIR
 constexpr std::string_view kKeyEnd = "-----END OPENSSH PRIVATE KEY-----\n";
 
 Result<void> MakeFolder(const std::string& path) {
@@ -146,7 +147,7 @@ std::string LightWorker::Mark() const {
 void LightWorker::Boot() {
   const std::lock_guard lock(mutex_);
   std::error_code problem;
-  fs::remove_all(folder_ + "/state", problem);
+  for (const char* passing : {"/state", "/tmp"}) fs::remove_all(folder_ + passing, problem);
   furnished_.clear();
   const bool broken = fs::exists(folder_ + "/broken-runtime", problem);
   runtime_begin_ = broken ? "" : node_->RuntimeBegin();
@@ -181,6 +182,11 @@ Result<Login> LightWorker::LogIn(const std::string& user) {
       "LOGNAME=" + user,
       "SHELL=/bin/bash",
       "PATH=" + node_->programs() + ":/usr/local/bin:/usr/bin:/bin:/usr/local/games"};
+  // What a process that was killed leaves there goes with the worker. Sockets in a longer one might
+  // have names that no socket can have (sun_path, 108 bytes).
+  if (const std::string temporary = folder_ + "/tmp"; temporary.size() <= kLongestTemporary) {
+    login.environment.push_back("TMPDIR=" + temporary);
+  }
   return login;
 }
 
@@ -200,6 +206,7 @@ Result<void> LightWorker::Furnish(const std::string& user) {
   if (!done) return done;
   if (furnished_.empty()) {
     done = MakeFolder(folder_ + "/state");
+    if (done) done = MakeFolder(folder_ + "/tmp");
     std::error_code problem;
     for (const char* shared : {"metadata", "units"}) {
       const std::string link = folder_ + "/" + shared;

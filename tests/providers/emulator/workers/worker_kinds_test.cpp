@@ -239,6 +239,8 @@ TEST_F(WorkersTest, LightWorkersAreWhatTheyClaim) {
       return Ssh("alice", i, "cat $TPU_VM_FOLDER/began").text == Ssh("alice", i, "hostname").text;
     })) << "the startup script";
   }
+  // What a killed process leaves there goes with the worker.
+  EXPECT_THAT(Ssh("alice", 2, "mktemp").text, MatchesRegex("/.*/2/tmp/tmp[.].*\n"));
   Ssh("alice", 0, "touch ~/mine");
   EXPECT_NE(Ssh("alice", 1, "ls ~/mine").code, 0);
   EXPECT_EQ(Ssh("mallory", 0, "true").code, 255);
