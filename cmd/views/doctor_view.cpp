@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "cmd/views/documents.h"
 #include "cmd/views/paint.h"
@@ -63,7 +64,8 @@ std::vector<Trouble> Troubles(const DoctorReport& report) {
   std::vector<Trouble> troubles;
   for (auto& [summary, trouble] : by_summary) troubles.push_back(std::move(trouble));
   std::stable_sort(troubles.begin(), troubles.end(), [](const Trouble& a, const Trouble& b) {
-    return a.workers.size() > b.workers.size();
+    return std::pair(b.workers.size(), a.workers.front()) <
+           std::pair(a.workers.size(), b.workers.front());
   });
   return troubles;
 }

@@ -174,16 +174,22 @@ std::string ExecProgress::SlowestLine(Clock::SteadyTime now) const {
 
 std::string ExecProgress::FailedLine() const {
   if (causes_.empty()) return {};
-  std::vector<std::pair<std::size_t, std::string>> texts;
+  struct Text {
+    std::size_t count;
+    int first;  // worker
+    std::string text;
+  };
+  std::vector<Text> texts;
   for (const auto& [cause, workers] : causes_) {
-    texts.emplace_back(workers.size(),
-                       fmt::format("{}: {}", CountedWorkers(workers, per_slice_), Clipped(cause)));
+    texts.push_back({workers.size(), *std::min_element(workers.begin(), workers.end()),
+                     fmt::format("{}: {}", CountedWorkers(workers, per_slice_), Clipped(cause))});
   }
-  std::stable_sort(texts.begin(), texts.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::sort(texts.begin(), texts.end(), [](const Text& a, const Text& b) {
+    return std::pair(b.count, a.first) < std::pair(a.count, b.first);
+  });
   std::string line = "  failed: ";
   for (std::size_t i = 0; i < std::min(texts.size(), kMostNamed); ++i) {
-    line += (i == 0 ? "" : "; ") + texts[i].second;
+    line += (i == 0 ? "" : "; ") + texts[i].text;
   }
   return line;
 }

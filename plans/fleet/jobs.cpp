@@ -212,7 +212,11 @@ KillReport KillJob(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen
     for (const JobStatus& job : worker.jobs) {
       report.known = true;
       report.runs = report.runs || job.state == JobStatus::State::kRunning;
-      report.became.Add(JobStateWords(job), worker.worker);
+      const bool by_itself = job.state == JobStatus::State::kEnded && WhoEnded(job).empty();
+      report.became.Add(by_itself
+                            ? fmt::format("had ended already: {}", ExitCodeText(job.exit_code))
+                            : JobStateWords(job),
+                        worker.worker);
     }
   }
   return report;

@@ -232,6 +232,9 @@ std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan, FileSy
     std::string text = fmt::format("{} is a job of {}, which {}", job.name, PodAddress(job.pod),
                                    news.fate.empty() ? "is bootstrapped" : news.fate);
     if (starts) text += news.made ? "; it is started then" : "; it is started then unless it runs";
+    if (!starts && news.made) {
+      text += fmt::format("; `podctl run {}` starts it", job.name);
+    }
     if (starts) text += TextOfStart(job, doors, base, problems);
     texts.push_back(std::move(text));
   }

@@ -48,7 +48,12 @@ std::string OtherZone(std::string_view zone, const std::vector<std::string>& kno
     if (each.starts_with(region)) listed += fmt::format("{}`{}`", listed.empty() ? "" : ", ", each);
   }
   if (!listed.empty()) return "known there: " + listed;
-  const std::string near = NearestWord(zone, known);
+  // By letters `eu-west4-a` is nearer to `us-west4-a` than to what it means.
+  constexpr std::string_view kShort = "eu-";
+  const std::string meant = zone.starts_with(kShort)
+                                ? fmt::format("europe-{}", zone.substr(kShort.size()))
+                                : std::string(zone);
+  const std::string near = NearestWord(meant, known);
   return near.empty() ? "" : fmt::format("did you mean `{}`?", near);
 }
 

@@ -223,6 +223,12 @@ TEST_F(FleetTest, AStartThatWasCutIsCompletedByTheSameCommand) {
   EXPECT_THAT(killed.out, AllOf(HasSubstr("research/[0-3]: train was ended by "),
                                 HasSubstr(": killed by TERM (exit code 143)\n")));
   EXPECT_EQ(box_.Run({"kill", "research", "other"}).code, 1);
+  EXPECT_EQ(Detach("exit 2").code, 0);
+  EXPECT_TRUE(Eventually([&] {
+    return box_.Run({"jobs", "research"}).out.find("0-3 exit 2") != std::string::npos;
+  }));
+  EXPECT_EQ(box_.Run({"kill", "research", "train"}).out,
+            "research/[0-3]: train had ended already: exit code 2\n");
 }
 
 TEST_F(FleetTest, NothingIsStartedWhenAWorkerIsMissing) {

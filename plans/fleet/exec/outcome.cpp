@@ -49,7 +49,8 @@ std::array<std::vector<CauseGroup>, kFates> GroupsByFate(const ExecOutcome& outc
     for (auto& [cause, group] : by_cause[fate]) groups[fate].push_back(std::move(group));
     std::stable_sort(groups[fate].begin(), groups[fate].end(),
                      [](const CauseGroup& a, const CauseGroup& b) {
-                       return a.workers.size() > b.workers.size();
+                       return std::pair(b.workers.size(), a.workers.front()) <
+                              std::pair(a.workers.size(), b.workers.front());
                      });
   }
   return groups;

@@ -189,6 +189,8 @@ std::string Session::LastError() {
   }
   char* text = nullptr;
   const int code = libssh2_session_last_error(session_, &text, nullptr, 0);
+  // Nothing failed: there is nothing more to come.
+  if (code == LIBSSH2_ERROR_EAGAIN || code == LIBSSH2_ERROR_NONE) return "the worker closed it";
   if (text == nullptr || *text == '\0') return fmt::format("libssh2 error {}", code);
   return VisibleControls(text);
 }

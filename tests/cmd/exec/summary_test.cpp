@@ -129,6 +129,18 @@ TEST(ExecSummary, WhatAWorkerSaidOfItsFailureIsTheCause) {
             "  1 worker (2): make one: ssh-keygen -t ed25519\n");
 }
 
+TEST(ExecSummary, CausesOfEquallyManyWorkersAreInTheOrderOfTheirNumbers) {
+  ExecOutcome outcome = AllOk(28);
+  const std::pair<std::size_t, std::string> failed[] = {{7, "c"}, {17, "a"}, {27, "b"}};
+  for (const auto& [worker, why] : failed) {
+    outcome.results[worker] = Exit(1);
+    outcome.results[worker].cause = ssh::OtherCause(why);
+  }
+  EXPECT_EQ(ExecSummary(outcome, ""),
+            "3 of 28 workers failed:\n"
+            "  1 worker (7): c\n  1 worker (17): a\n  1 worker (27): b\n");
+}
+
 // Whatever stands in the sentences: addresses, names, and how they are written.
 TEST(ExecSummary, OneCauseOfManyWorkersIsOneLine) {
   using Code = ssh::Cause::Code;

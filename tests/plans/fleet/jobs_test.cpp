@@ -164,6 +164,8 @@ TEST_F(JobsTest, AKillTellsWhatBecameOfIt) {
   EXPECT_FALSE(report.runs);
   ASSERT_THAT(report.became.groups(), SizeIs(1));
   EXPECT_THAT(report.became.groups()[0].workers, ElementsAre(0, 1));
+  // Of one that is ended the worker notes who asked for it.
+  EXPECT_THAT(report.became.groups()[0].what, ::testing::StartsWith("had ended already: "));
   EXPECT_EQ(workers_.last_limits.command, std::chrono::seconds(65));
   EXPECT_EQ(workers_.rounds[0][0].ending, kEndsByItself);
 

@@ -231,7 +231,8 @@ TEST_F(PlannedJobsTest, ToldIsAllThatIsStartedAndCopied) {
             "  env: B=\"x y\" C=z\n"
             "  docker: i --ipc=host\n"
             "  sync: src -> \"~/the src\" without *.pyc (1 file, 3 bytes, ");
-  EXPECT_EQ(told[1], "eval is a job of pod.research, which is created");
+  EXPECT_EQ(told[1],
+            "eval is a job of pod.research, which is created; `podctl run eval` starts it");
   EXPECT_TRUE(problems.items().empty());
 }
 

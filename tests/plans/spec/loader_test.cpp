@@ -422,6 +422,9 @@ TEST_F(LoaderTest, AZoneFromElsewhereIsCheckedAsOneOfTheSpec) {
   options_.zone = "mars-north1-a";
   Load(pods);
   EXPECT_THAT(report_, HasSubstr("Warning: PODCTL_ZONE: `mars-north1-a` is no zone that podctl"));
+  options_.zone = "eu-west4-a";
+  Load(pods);
+  EXPECT_THAT(report_, HasSubstr("Did you mean `europe-west4-a`?"));
   Load("zone: us-central2-b\n" + pods);
   EXPECT_EQ(report_, "") << "nobody uses it";
 }
