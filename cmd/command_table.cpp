@@ -9,6 +9,7 @@
 
 #include "cmd/command.h"
 #include "cmd/examples.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -127,18 +128,38 @@ std::vector<std::string> GlobalFlagNames() {
 
 namespace {
 
+constexpr std::size_t kHelpWidth = 80;  // columns, of which each terminal has so many
+
+// `head` and behind it `text`, whose further lines begin below the first.
+std::string Hanging(const std::string& head, std::string_view text) {
+  std::string lines = head;
+  std::size_t column = head.size();
+  bool begins = true;
+  for (const std::string& word : SplitWords(text)) {
+    if (!begins && column + 1 + word.size() > kHelpWidth) {
+      lines += "\n" + std::string(head.size(), ' ');
+      column = head.size();
+      begins = true;
+    }
+    lines += (begins ? "" : " ") + word;
+    column += word.size() + (begins ? 0 : 1);
+    begins = false;
+  }
+  return lines + "\n";
+}
+
 void AppendCommands(const std::vector<const Command*>& commands, std::string* text) {
   *text += "\nCommands:\n";
   for (const Command* command : commands) {
-    *text += fmt::format("  {:<12} {}\n", command->word(), command->summary());
+    *text += Hanging(fmt::format("  {:<12} ", command->word()), command->summary());
   }
 }
 
 void AppendFlag(const Flag& flag, std::string* text) {
   if (flag.IsArgument()) return;
   const std::string letter = flag.letter == '\0' ? "" : fmt::format("-{}, ", flag.letter);
-  *text += fmt::format("  {:<30} {}\n", fmt::format("{}{} {}", letter, flag.name, flag.value),
-                       flag.help);
+  *text += Hanging(fmt::format("  {:<30} ", fmt::format("{}{} {}", letter, flag.name, flag.value)),
+                   flag.help);
 }
 
 std::string AsSentence(std::string_view summary) {
@@ -185,10 +206,11 @@ std::string HelpText() {
   AppendCommands(CommandsIn(""), &text);
   text += "\nFlags of every command:\n";
   for (const Flag& flag : GlobalFlags()) AppendFlag(flag, &text);
-  return text +
-         "\nExit codes: 0 done or no changes; 1 error; 2 changes (with --detailed-exitcode); 3 the "
-         "state is locked\nby another; 4 the plan is not the one that was reviewed; 130 "
-         "interrupted.\n";
+  return text + "\n" +
+         Hanging("Exit codes: ",
+                 "0 done or no changes; 1 error; 2 changes (with --detailed-exitcode); 3 the state "
+                 "is locked by another; 4 the plan is not the one that was reviewed; 130 "
+                 "interrupted.");
 }
 
 }  // namespace podctl

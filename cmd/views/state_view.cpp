@@ -316,15 +316,17 @@ namespace {
 constexpr std::ptrdiff_t kProjectColumn = 4;
 constexpr std::ptrdiff_t kNodeColumn = 6;
 
-// With at most so many addresses of a pod.
-std::vector<TableRow> StatusCells(const std::vector<StatusRow>& rows, std::size_t most) {
+// With at most so many addresses of a pod. `counts`: and with how many there are beside them, which
+// the number of workers tells as well.
+std::vector<TableRow> StatusCells(const std::vector<StatusRow>& rows, std::size_t most,
+                                  bool counts = true) {
   std::vector<TableRow> table = {
       {"POD", "STATE", "HEALTH", "TYPE", "PROJECT", "ZONE", "NODE", "WORKERS", "ADDRESSES"}};
   for (const StatusRow& row : rows) {
     std::vector<std::string> shown = row.addresses;
     if (shown.size() > most) {
       shown.resize(most);
-      shown.push_back(fmt::format("… {} more", row.addresses.size() - most));
+      shown.push_back(counts ? fmt::format("… {} more", row.addresses.size() - most) : "…");
     }
     const std::string pod =
         row.deposed ? fmt::format("{} (deposed {})", row.pod, row.node_id) : row.pod;
@@ -358,7 +360,14 @@ std::string StatusTable(const std::vector<StatusRow>& rows, bool color, int widt
   while (width > 0 && most > 1 && !Fits(table, width)) table = StatusCells(rows, --most);
   // An address says more than the project, which most pods have in common.
   if (width > 0 && !Fits(table, width)) {
-    for (TableRow& row : table) row.erase(row.begin() + kProjectColumn);
+    const auto without_project = [&] {
+      for (TableRow& row : table) row.erase(row.begin() + kProjectColumn);
+    };
+    without_project();
+    if (!Fits(table, width)) {
+      table = StatusCells(rows, most, false);
+      without_project();
+    }
   }
   const Paint paint(color);
   const auto ink = [&](std::size_t r, std::size_t column, const std::string& cell) {

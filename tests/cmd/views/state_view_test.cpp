@@ -1,6 +1,7 @@
 // The state and the pods' health as people and tools see them.
 #include "cmd/views/state_view.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -132,6 +133,18 @@ TEST(StateView, TheStateOfAQueuedResourceComesBeforeThatOfItsNode) {
     EXPECT_EQ(document["state"], Value("SUSPENDING")) << "a word of the service's";
     EXPECT_EQ(document["stateInitiator"], Value("SERVICE"));
   }
+}
+
+// A pod of many workers, on the terminal that everybody has.
+TEST(StateView, AStatusThatIsSomeColumnsTooWideLeavesOutWhatIsSaidElsewhere) {
+  std::vector<std::string> addresses;
+  for (int i = 100; i < 132; ++i) addresses.push_back(fmt::format("10.164.0.{}", i));
+  const StatusRow row{"research",       "READY",    "HEALTHY", "v3-256", "p",
+                      "europe-west4-a", "research", "32",      addresses};
+  EXPECT_THAT(StatusTable({row}, false, 90), HasSubstr("  32       10.164.0.100, … 31 more\n"));
+  EXPECT_EQ(StatusTable({row}, false, 80),
+            "POD       STATE  HEALTH   TYPE    ZONE            WORKERS  ADDRESSES\n"
+            "research  READY  HEALTHY  v3-256  europe-west4-a  32       10.164.0.100, …\n");
 }
 
 // What a replacement left behind costs money until it is deleted.
