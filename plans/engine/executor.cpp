@@ -14,6 +14,7 @@
 #include "plans/engine/journal.h"
 #include "plans/engine/kind.h"
 #include "plans/engine/task.h"
+#include "state/record.h"
 
 namespace podctl {
 namespace {
@@ -36,6 +37,8 @@ struct Item {
   bool announced = false;  // OnStart
   bool step_running = false;
   bool step_stopped = false;  // it ran when the interrupt came
+  bool acted = false;         // something was sent that acts
+  Object before;              // of what makes something: what was there whole when it began
   std::size_t waits_left = 0;
   std::vector<std::size_t> followers;
   Clock::SteadyTime since{};
@@ -43,6 +46,12 @@ struct Item {
   Clock::SteadyTime next_beat{};
   Progress progress;
 };
+
+// It is there, and no creation of it is under way, whose end the next run would count.
+bool IsWhole(const Record& record) {
+  const auto pending = record.pending();
+  return record.exists() && !(pending && pending->kind == PendingAction::Kind::kCreate);
+}
 
 class Loop {
  public:
@@ -104,6 +113,12 @@ class Loop {
     return record == journal_.state().records.end() ? nullptr : &record->second;
   }
 
+  // nullptr: nothing is remembered of it that has objects.
+  const Record* ObjectsOf(const Item& item) const {
+    const AnyRecord* record = RecordOf(item.change->address);
+    return record == nullptr ? nullptr : record->objects();
+  }
+
   void Publish(const Address& address, Value value) {
     if (!value.is_null()) published_.insert_or_assign(address, std::move(value));
   }
@@ -156,6 +171,8 @@ class Loop {
       item.next_beat = item.since + kHeartbeat;
       item.progress.workers = item.task->Workers();
       ++active_;
+      const Record* objects = Makes(*item.change) ? ObjectsOf(item) : nullptr;
+      if (objects != nullptr && IsWhole(*objects)) item.before = objects->current;
       // What the record says before the task changes it.
       item.note = item.change->payload.kind()->NoteAtStart(*item.change, journal_.state());
       NextAction next_action = item.task->Begin();
@@ -239,6 +256,7 @@ class Loop {
     if (item.next_action.acts) CheckMayAct();
     if (item.next_action.acts && result_.save_error) return Leave(i);
     Announce(item);
+    item.acted = item.acted || item.next_action.acts;
     item.stage = Stage::kCalling;
     ++calls_;
     if (!IsStep(item)) return pool_->Submit(i, std::move(item.next_action.call));
@@ -436,7 +454,9 @@ class Loop {
     }
     item.stage = Stage::kDone;
     const bool is_value = IsValue(*item.change);
-    if (!is_value) counts_.Add(item.change->verb);
+    // What only looked has run nothing.
+    const bool looked = item.change->verb == Verb::kRun && !item.acted;
+    if (!is_value && !looked) counts_.Add(item.change->verb);
     if (const AnyRecord* record = RecordOf(item.change->address)) {
       Publish(item.change->address, item.change->payload.kind()->Published(*record));
     }
@@ -466,6 +486,24 @@ class Loop {
     if (IsValue(change)) return;  // it is what it was
     events_.OnSkip(change, cause);
     result_.skipped.push_back({change.address, cause});
+  }
+
+  // Of what was to make something and did not come to its end: what it has made and deleted all the
+  // same, as terraform counts it. No later run counts that: for it, that is how things are.
+  void CountPart(const Item& item) {
+    if (item.task == nullptr || !Makes(*item.change)) return;
+    const auto is_before = [&](const Object& object) {
+      return object.exists() && object.locator == item.before.locator &&
+             (object.uid == item.before.uid || item.before.uid.empty());
+    };
+    const Record* now = ObjectsOf(item);
+    const bool stays =
+        now != nullptr && (is_before(now->current) ||
+                           std::any_of(now->deposed.begin(), now->deposed.end(), is_before));
+    const bool was_there = item.before.exists();
+    if (was_there && !stays) ++counts_.destroy;
+    const bool is_new = now != nullptr && IsWhole(*now) && !(was_there && is_before(now->current));
+    if (is_new) ++counts_.add;
   }
 
   // Gives a task up for this run; what it has begun stands in the state.
@@ -548,6 +586,7 @@ class Loop {
                  item.stage == Stage::kReady) {
         result_.unfinished.push_back(item.change->address);
       }
+      if (item.stage != Stage::kDone) CountPart(item);
     }
     EndRecoveries();
     result_.added = counts_.add;

@@ -1,6 +1,7 @@
 // Declared in plan.h.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -111,11 +112,17 @@ struct StepReach {
   bool known = true;  // false: of some pod that is yet to be made it is not
 };
 
+// nullptr for a look at readiness: it runs nothing, and the end of a run does not count it either.
+const StepChange* StepThatRuns(const Change& change) {
+  const StepChange* run = AsStep(change);
+  return run == nullptr || run->step.kind == Step::Kind::kReadiness ? nullptr : run;
+}
+
 StepReach ReachOfSteps(const Plan& plan) {
   StepReach reach;
   std::set<std::pair<std::string, int>> workers;
   for (const Change& change : plan.changes) {
-    const StepChange* run = AsStep(change);
+    const StepChange* run = StepThatRuns(change);
     if (run == nullptr) continue;
     const std::string pod = PodNameOf(change.address);
     if (run->workers) {
@@ -201,11 +208,14 @@ ChangeWords WordsOfStep(const Change& change) {
 }
 
 std::string SummaryOfSteps(const Plan& plan) {
-  const std::size_t steps = plan.Counts().steps;
+  const auto steps =
+      std::count_if(plan.changes.begin(), plan.changes.end(), [](const Change& change) {
+        return change.verb == Verb::kRun && StepThatRuns(change) != nullptr;
+      });
   if (steps == 0) return {};
   const StepReach reach = ReachOfSteps(plan);
   return fmt::format(
-      "Bootstrap: {} to run on {}.", Plural(steps, "step"),
+      "Bootstrap: {} to run on {}.", Plural(static_cast<std::size_t>(steps), "step"),
       reach.known ? Plural(reach.workers, "worker") : std::string("workers known after apply"));
 }
 

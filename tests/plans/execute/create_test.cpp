@@ -44,6 +44,54 @@ TEST_F(CreateTest, ARequestThatWasLostOnItsWayIsRepeated) {
   EXPECT_THAT(harness_.Requests(), ElementsAre("create a", "create a"));
 }
 
+// As terraform counts: what is gone is destroyed, although nothing took its place.
+TEST_F(CreateTest, AReplacementThatLosesItsNodeCountsItAsDestroyed) {
+  harness_.ApplyAll();
+  harness_.plan_options.replace = {"pod.a"};
+  harness_.cloud.FailNext("create", MakeError(ErrorCode::kNotFound, "no such version"));
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_THAT(OnlyFailure(result).message, HasSubstr("no such version"));
+  EXPECT_EQ(harness_.cloud.NodeCount(), 0U);
+  EXPECT_EQ(result.destroyed, 1U);
+  EXPECT_EQ(result.added, 0U);
+  harness_.plan_options.replace = {};
+  const ExecuteResult next = harness_.Apply();
+  EXPECT_EQ(next.added, 1U);
+  EXPECT_EQ(next.destroyed, 0U);
+}
+
+TEST_F(CreateTest, ADeleteThatIsRefusedDestroysNothing) {
+  harness_.ApplyAll();
+  harness_.plan_options.replace = {"pod.a"};
+  harness_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "not you"));
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_EQ(result.destroyed, 0U);
+  EXPECT_EQ(result.added, 0U);
+}
+
+TEST_F(CreateTest, ANewNodeThatCannotBeUsedIsAddedAndTheOldOneDestroyed) {
+  harness_.ApplyAll();
+  harness_.plan_options.replace = {"pod.a"};
+  harness_.workers.FailReadiness(1, "it does not answer");
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.destroyed, 1U);
+  EXPECT_EQ(result.added, 1U);
+}
+
+// The old node is there until its own change deletes it.
+TEST_F(CreateTest, ANewNodeBesideTheOldOneDestroysNothing) {
+  harness_.Pods(Harness::Pod("a", "    lifecycle: {createBeforeDestroy: true}\n"));
+  harness_.ApplyAll();
+  harness_.plan_options.replace = {"pod.a"};
+  harness_.workers.FailReadiness(1, "it does not answer");
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.added, 1U);
+  EXPECT_EQ(result.destroyed, 0U);
+  EXPECT_EQ(harness_.cloud.NodeCount(), 2U);
+}
+
 // In v2alpha1 the service knows a repeat by its id.
 class AlphaCreateTest : public CreateTest {
  protected:

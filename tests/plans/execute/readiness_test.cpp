@@ -81,6 +81,32 @@ TEST_F(ReadinessTest, ABadWorkerIsNamedAndTheNodeIsKept) {
   EXPECT_THAT(harness_.workers.Calls(), IsEmpty()) << "no step runs on a pod that is not ready";
   EXPECT_TRUE(Pods(harness_.Stored()).at(Addr("pod.a")).exists());
   EXPECT_EQ(harness_.cloud.NodeCount(), 1U);
+  EXPECT_EQ(result.added, 1U) << "no later run counts it";
+}
+
+TEST_F(ReadinessTest, ARunThatIsInterruptedBeforeTheLookCountsItsNode) {
+  harness_.cloud.Before("attributes",
+                        [&](testing::FakeProvider&) { harness_.drain.request_stop(); });
+  const ExecuteResult result = harness_.Apply();
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_THAT(result.unfinished, ElementsAre(Addr("pod.a")));
+  EXPECT_EQ(result.added, 1U);
+  harness_.drain = {};
+  const ExecuteResult next = harness_.Apply();
+  EXPECT_TRUE(next.ok());
+  EXPECT_EQ(next.added, 0U);
+}
+
+// The look at the workers that is left over is none of the steps that are counted.
+TEST_F(ReadinessTest, ARunWhoseOnlyStepFailsHasRunNone) {
+  harness_.workers.FailReadiness(2, "it does not answer");
+  harness_.Apply();
+  harness_.workers.Fail(0, "no space left");
+  const ExecuteResult result = harness_.Apply();
+  ASSERT_THAT(result.failures, SizeIs(1));
+  EXPECT_EQ(result.steps, 0U);
+  EXPECT_EQ(result.added, 0U);
+  EXPECT_EQ(harness_.Apply().steps, 1U);
 }
 
 TEST_F(ReadinessTest, TheNextApplyChecksTheBadWorkerAgainAndGoesOn) {
