@@ -144,13 +144,13 @@ void JsonEvents::ShowPlan(const Plan& plan, const State& state, bool failed) {
     if (IsValue(planned)) continue;
     if (!nothing && !IsPartOfReplacement(planned, plan)) ShowPlanned(planned, state);
   }
-  if (failed && plan.Empty()) return;
+  if (failed && !ChangesThings(plan)) return;
   const PlanCounts counts = plan.Counts();
   Write("info", plan.Empty() ? NoChanges(plan) : Join(SplitLines(PlanSummary(plan)), " "),
         "change_summary",
         Value::Map{{"changes",
                     CountsOf(counts.add, counts.change, counts.destroy, counts.steps, "plan")}});
-  ShowOutputs(OutputActions(plan));
+  if (!failed) ShowOutputs(OutputActions(plan));
 }
 
 void JsonEvents::ShowOutputs(const Value& outputs) {

@@ -252,8 +252,9 @@ std::string Losses(const Plan& plan) {
 }
 
 // The plan's text, as much of it as there is room for.
-std::string Details(const Plan& plan, std::size_t room) {
+std::string Details(const Plan& plan, bool failed, std::size_t room) {
   PlanViewOptions view;
+  view.outputs = !failed;
   view.legend = false;  // the table says it in words, and `+ create` would look like a change
   view.marks_first = true;
   view.whole = true;
@@ -298,15 +299,19 @@ std::vector<std::string> Problems(const Diagnostics& diagnostics, Severity sever
   return items;
 }
 
+bool OnlyOutputsChange(const Plan& plan) {
+  return !plan.Empty() && plan.mode != PlanMode::kRefreshOnly && !ChangesThings(plan);
+}
+
 std::string Headline(const Plan* plan, bool failed) {
-  if (plan == nullptr) return "### podctl plan: failed\n";
+  if (plan == nullptr || (failed && OnlyOutputsChange(*plan))) return "### podctl plan: failed\n";
   const std::string_view title = failed ? "### podctl plan: failed, with" : "### podctl plan:";
   if (plan->Empty()) return fmt::format("{} no changes\n", title);
   if (plan->mode == PlanMode::kRefreshOnly) {
     return fmt::format("{} {} changed outside, to be taken into the state\n", title,
                        Plural(plan->drift.size(), "object"));
   }
-  if (!ChangesThings(*plan)) {
+  if (OnlyOutputsChange(*plan)) {
     return fmt::format("{} {} to change, and nothing else\n", title,
                        Plural(OutputLines(*plan).size(), "output"));
   }
@@ -332,25 +337,27 @@ std::string OutputItems(const Plan& plan) {
 }
 
 // What will be done: how much, what is lost by it, each change with its reason.
-std::string Actions(const Plan& plan) {
+std::string Actions(const Plan& plan, bool failed) {
   std::string text;
   const auto summary = SplitLines(PlanSummary(plan));
   for (std::size_t i = 1; i < summary.size(); ++i) text += "\n" + summary[i] + "\n";
   if (plan.mode == PlanMode::kRefreshOnly) return text;
   if (ChangesThings(plan)) text += Losses(plan) + "\n" + Table(plan);
-  return text + OutputItems(plan);
+  return failed ? text : text + OutputItems(plan);
 }
 
 }  // namespace
 
 std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
                        const std::vector<std::string>& notes) {
-  const bool acts = plan != nullptr && !plan->Empty();
-  std::string text = Headline(plan, diagnostics.has_errors());
+  const bool failed = diagnostics.has_errors();
+  // The outputs of a plan that failed would look like its result.
+  const bool acts = plan != nullptr && !plan->Empty() && !(failed && OnlyOutputsChange(*plan));
+  std::string text = Headline(plan, failed);
   text += ItemsUnder("Errors", Problems(diagnostics, Severity::kError));
   if (acts) {
-    text += Actions(*plan);
-  } else if (plan != nullptr && !diagnostics.has_errors()) {  // under an error it would mislead
+    text += Actions(*plan, failed);
+  } else if (plan != nullptr && !failed) {  // under an error it would mislead
     text += "\n" + NoChanges(*plan) + "\n";
   }
   if (plan != nullptr) text += DriftItems(*plan);
@@ -362,7 +369,7 @@ std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
   text = Cut(std::move(text), kMostCommentBytes);
   constexpr std::size_t kAround = 400;  // what stands around the plan's text
   const std::size_t used = text.size() + kAround;
-  if (acts) text += Details(*plan, used < kMostCommentBytes ? kMostCommentBytes - used : 0);
+  if (acts) text += Details(*plan, failed, used < kMostCommentBytes ? kMostCommentBytes - used : 0);
   return text + "\n" + std::string(kMarker);
 }
 

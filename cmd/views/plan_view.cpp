@@ -111,11 +111,12 @@ class PlanView {
   // In terraform's words.
   void ShowOutputs(bool only_they_change) {
     const std::vector<AttributeChange> outputs = OutputLines(plan_);
-    if (outputs.empty()) return;
+    // Of a plan that cannot be applied they would look like its result.
+    if (outputs.empty() || options_.failed || !options_.outputs) return;
     text_ += only_they_change ? "Changes to Outputs:\n" : "\nChanges to Outputs:\n";
     indent_ = kOutputIndent;
     ShowAttributes(outputs);
-    if (!only_they_change || options_.failed || plan_.mode != PlanMode::kNormal) return;
+    if (!only_they_change || plan_.mode != PlanMode::kNormal) return;
     text_ +=
         "\nYou can apply this plan to save these new output values to the state, without changing "
         "anything\nelse.\n";

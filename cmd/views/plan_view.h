@@ -22,6 +22,7 @@ struct PlanViewOptions {
   bool failed = false;  // something speaks against the plan, and is said after it
   bool whole = false;   // of texts with many lines each one is shown, none is left out
   bool legend = true;   // says what the symbols mean
+  bool outputs = true;  // also what changes of them
   // Marks stand in the first column, `!` for `~`, where a `diff` block of Markdown looks for them.
   bool marks_first = false;
 };

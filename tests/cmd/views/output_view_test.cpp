@@ -21,6 +21,7 @@
 namespace podctl {
 namespace {
 
+using ::testing::AllOf;
 using testing::ExpectGolden;
 using testing::Harness;
 using ::testing::HasSubstr;
@@ -49,11 +50,11 @@ class OutputViewTest : public ::testing::Test {
             std::string(with_pods ? "  fresh: ${pod.fresh.networkEndpoints[0].ipAddress}\n" : ""),
         kept + (with_pods ? Harness::Pod("fresh") : ""));
   }
-  std::string Events(const Plan& plan, const State& state) {
+  std::string Events(const Plan& plan, const State& state, bool failed = false) {
     std::ostringstream out;
     std::ostringstream err;
     Streams streams{out, err};
-    JsonEvents(streams, harness_.clock).ShowPlan(plan, state, false);
+    JsonEvents(streams, harness_.clock).ShowPlan(plan, state, failed);
     return out.str();
   }
 
@@ -80,6 +81,15 @@ TEST_F(OutputViewTest, APlanOfOutputsAloneIsAChange) {
   EXPECT_FALSE(plan.Empty());
   ExpectGolden("cmd/outputs/only.txt", ShowPlan(plan, {}));
   ExpectGolden("cmd/outputs/only.md", MarkdownOf(&plan, {}, {}));
+  // Beside an error they would look like what there will be.
+  PlanViewOptions failed;
+  failed.failed = true;
+  EXPECT_EQ(ShowPlan(plan, failed), "");
+  EXPECT_EQ(Events(plan, harness_.Stored(), true), "");
+  Diagnostics problems;
+  problems.Add({.summary = "a node named `a` already exists"});
+  EXPECT_THAT(MarkdownOf(&plan, problems, {}),
+              AllOf(HasSubstr("### podctl plan: failed\n"), Not(HasSubstr("utputs"))));
 }
 
 TEST_F(OutputViewTest, ThePlansDocumentIsTerraforms) {
