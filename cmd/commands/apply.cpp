@@ -11,12 +11,10 @@
 #include <vector>
 
 #include "cmd/command.h"
-#include "cmd/commands/jobs.h"
+#include "cmd/commands/autostart.h"
 #include "cmd/commands/outputs.h"
 #include "cmd/reporter.h"
 #include "cmd/views/gathered_steps.h"
-#include "cmd/views/jobs_view.h"
-#include "cmd/views/round_view.h"
 #include "cmd/views/snippet.h"
 #include "cmd/wiring.h"
 #include "plans/engine/executor.h"
@@ -28,7 +26,6 @@
 #include "plans/session/plan.h"
 #include "plans/session/saved_plan.h"
 #include "providers/base/text.h"
-#include "providers/os/this_process.h"
 
 namespace podctl {
 namespace {
@@ -128,46 +125,6 @@ class Applying final : public ApplyListener {
   const Settings settings_;
   int code_ = 0;
   std::unique_ptr<EventSink> progress_;
-};
-
-// What is seen of the jobs that are started then.
-class Starting final : public DueJobsListener {
- public:
-  Starting(const KnownPods& pods, const StartedOnPods& started, Reporter& reporter,
-           Streams& streams, Clock& clock)
-      : pods_(pods), started_(started), reporter_(reporter), streams_(streams), clock_(clock) {}
-
-  std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) override {
-    return std::make_unique<RoundView>(streams_, clock_, pods_, address);
-  }
-  void OnPrepareEvent(const PrepareEvent& news) override {
-    ShowRemark(streams_, PrepareEventText(news));
-  }
-  void OnStart(const DetachedStart& start, const StartEvent& news) override {
-    TellStart(start, news, streams_);
-  }
-  void OnRunsAlready(const JobSpec& job) override {
-    reporter_.Note(fmt::format("Job {} runs on pod.{} already.", job.name, job.pod));
-  }
-  void OnStarted(const JobSpec& job) override {
-    NoteStarted(started_, pods_, job.pod, job.name, clock_.Now());
-    reporter_.Note(fmt::format(
-        "Job {} started on pod.{}. Watch it with: podctl logs {} {}{} --follow", job.name, job.pod,
-        job.pod, job.name, job.workers.empty() ? "" : " --worker " + ShellQuote(job.workers)));
-  }
-  void OnNotStarted(const JobSpec& job, const DetachReport& why) override {
-    if (!why.report.Whole()) ShowStart(why, pods_, reporter_, streams_);
-    reporter_.Note(
-        fmt::format("Job {} could not be started. Once that is mended: podctl run {} --detach",
-                    job.name, job.name));
-  }
-
- private:
-  const KnownPods& pods_;
-  const StartedOnPods& started_;
-  Reporter& reporter_;
-  Streams& streams_;
-  Clock& clock_;
 };
 
 // nullopt after having shown why there is none.
@@ -344,11 +301,11 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   run->lock.reset();  // what is started asks the state for its pod
   PodDoors to_pods = wiring.pod_doors();
   if (is_saved) to_pods.open_store = [&] { return wiring.OpenStore(state); };
-  const KnownPods pods(std::move(to_pods));
-  Starting starting(pods, started, reporter, wiring.streams(), wiring.clock());
-  const DueJobDoors due{pods, wiring.ssh(), wiring.files(), wiring.random(), wiring.stops()};
   const bool all_started =
-      destroy || StartDueJobs(due, *run, end.result, UserName() + "@" + HostName(), starting);
+      destroy ||
+      StartJobsOf({std::move(to_pods), wiring.ssh(), wiring.files(), wiring.random(),
+                   wiring.stops(), reporter, wiring.streams(), wiring.clock(), started},
+                  *run, end.result, [&](const std::string& text) { reporter.Note(text); });
   if (reporter.interrupted()) return kInterruptedExitCode;
   if (!end.result.ok() || !all_started) return failed;
   return options.detailed_exitcode ? 2 : 0;

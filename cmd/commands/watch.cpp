@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/apply.h"
+#include "cmd/commands/autostart.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
@@ -30,6 +32,8 @@ struct WatchOptions {
 // What a watch says, in words.
 class Telling final : public WatchListener {
  public:
+  using StartThem = std::function<bool(const PlanRun& run, const ExecuteResult& result)>;
+
   Telling(Reporter& reporter, Streams& streams, FileSystem& files, const WatchOptions& options)
       : reporter_(reporter),
         streams_(streams),
@@ -38,6 +42,8 @@ class Telling final : public WatchListener {
         account_(reporter_.Watch()) {}
 
   void Say(const std::string& text) { account_->Say(text); }
+  // Before the first round: how jobs are started.
+  void StartJobsBy(StartThem start) { start_jobs_ = std::move(start); }
   void SayInterrupted() {
     Say(is_saved_ ? "interrupted: the state is saved" : "interrupted: the state is not saved");
   }
@@ -115,6 +121,9 @@ class Telling final : public WatchListener {
     if (result.steps > 0) done.push_back(Plural(result.steps, "step") + " run");
     if (!done.empty()) Say("done: " + Join(done, ", "));
   }
+  bool StartJobs(const PlanRun& run, const ExecuteResult& result) override {
+    return start_jobs_(run, result);
+  }
   void OnLeave() override {
     streams_.out << std::flush;
     _exit(kInterruptedExitCode);
@@ -130,6 +139,7 @@ class Telling final : public WatchListener {
   FileSystem& files_;
   const WatchOptions& options_;
   const std::unique_ptr<WatchAccount> account_;
+  StartThem start_jobs_;
   bool is_saved_ = true;  // what the last round with something to save left
 };
 
@@ -145,6 +155,13 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
   execute.parallelism = wiring.options().parallelism;
   execute.wait_for_capacity = false;  // the next round looks again, and the lock is free meanwhile
   Telling telling(reporter, wiring.streams(), wiring.files(), options);
+  telling.StartJobsBy([&](const PlanRun& run, const ExecuteResult& result) {
+    const StartedOnPods started(wiring.files(), wiring.environment(),
+                                wiring.state_choice().For(run.spec));
+    return StartJobsOf({wiring.pod_doors(), wiring.ssh(), wiring.files(), wiring.random(),
+                        wiring.stops(), reporter, wiring.streams(), wiring.clock(), started},
+                       run, result, [&](const std::string& text) { telling.Say(text); });
+  });
   const PlanDoors plan_doors = wiring.plan_doors();
   const ApplyDoors apply_doors = wiring.apply_doors();
   WatchSession session(plan_doors, apply_doors, request, execute, telling);

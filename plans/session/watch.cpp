@@ -288,7 +288,7 @@ RoundEnd WatchSession::Look() {
       return RoundEnd::kFailed;
     }
   }
-  return Act(run, watched);
+  return Act(run, std::move(watched));
 }
 
 RoundEnd WatchSession::OnNoPlan(const NoPlan& none, const Diagnostics& warnings) {
@@ -303,7 +303,7 @@ RoundEnd WatchSession::OnNoPlan(const NoPlan& none, const Diagnostics& warnings)
   return none.why == Why::kElse ? RoundEnd::kFailed : RoundEnd::kBlocked;
 }
 
-RoundEnd WatchSession::Act(PlanRun& run, const WatchedPlan& watched) {
+RoundEnd WatchSession::Act(PlanRun& run, WatchedPlan watched) {
   const ExecuteResult result =
       Execute(apply_doors_, options_, watched.plan, listener_.events(), &run);
   acted_ = acted_ || watched.acts;
@@ -313,6 +313,16 @@ RoundEnd WatchSession::Act(PlanRun& run, const WatchedPlan& watched) {
     run.lock.reset();
     listener_.OnLeave();
   }
+  const RoundEnd end = Tell(result, watched.acts);
+  if (result.interrupted || !watched.acts) return end;
+  run.plan = std::move(watched.plan);
+  run.lock.reset();  // what is started asks the state for its pod
+  const bool all_started = listener_.StartJobs(run, result);
+  if (apply_doors_.drain.stop_requested()) return RoundEnd::kInterrupted;
+  return all_started ? end : RoundEnd::kFailed;
+}
+
+RoundEnd WatchSession::Tell(const ExecuteResult& result, bool acts) {
   if (result.save_error) {
     reported_ = "save";
     listener_.OnSaveError(result);
@@ -325,8 +335,8 @@ RoundEnd WatchSession::Act(PlanRun& run, const WatchedPlan& watched) {
   }
   if (!result.ok()) return RoundEnd::kFailed;  // the state's place was out of reach for a while
   TellQueued(result.queued);
-  if (result.recovered > 0 || (watched.acts && result.queued.empty())) listener_.OnDone(result);
-  return Fine(watched.acts ? RoundEnd::kActed : RoundEnd::kNothing);
+  if (result.recovered > 0 || (acts && result.queued.empty())) listener_.OnDone(result);
+  return Fine(acts ? RoundEnd::kActed : RoundEnd::kNothing);
 }
 
 RoundEnd WatchSession::Fine(RoundEnd end) {

@@ -52,7 +52,8 @@ RoundEnd Watch(WatchRound& round, const WatchIntervals& pace, Clock& clock, Rand
                const std::stop_token& stop);
 
 // ---- What `podctl watch` does of a plan: it makes pods anew that the service took away, where
-// their `onPreemption` says so, with their bootstrap, and nothing else. Pure.
+// their `onPreemption` says so, with their bootstrap, and nothing else. Pure. The jobs that are
+// started by themselves (due_jobs.h) come after it.
 
 struct WatchedPlan {
   Plan plan;  // what is done, and the pods it builds on as Keep
@@ -98,6 +99,9 @@ class WatchListener : public PlanListener {
   virtual void OnExecuted(const ExecuteResult& result, bool acted) = 0;
   virtual void OnQueued(const Address& address) = 0;  // it waits from now on
   virtual void OnDone(const ExecuteResult& result) = 0;
+  // Starts the jobs of the spec that an apply of `run`, whose lock is free by now, would have
+  // started (due_jobs.h), and tells of each. False: one of them was not.
+  virtual bool StartJobs(const PlanRun& run, const ExecuteResult& result) = 0;
   // The second interrupt: the state is saved, its lock is free, and nobody waits for threads that
   // may hang in a call.
   virtual void OnLeave() = 0;
@@ -128,7 +132,8 @@ class WatchSession final : public WatchRound {
 
   RoundEnd Look();
   RoundEnd OnNoPlan(const NoPlan& none, const Diagnostics& warnings);
-  RoundEnd Act(PlanRun& run, const WatchedPlan& watched);
+  RoundEnd Act(PlanRun& run, WatchedPlan watched);
+  RoundEnd Tell(const ExecuteResult& result, bool acts);
   RoundEnd Fine(RoundEnd end);
   void TellSubject(const Spec& spec);
   void TellLeft(const std::vector<std::string>& left);

@@ -106,6 +106,27 @@ TEST_F(WatchTest, AQueuedSpotPodComesBackFromANewRequest) {
   EXPECT_EQ(box_.Calls("queuedResources.create"), 2);
 }
 
+// As after an apply that makes it.
+TEST_F(WatchTest, TheJobsOfAPodThatIsMadeAnewAreStarted) {
+  box_.StartEmulator("light", "0.3s");
+  box_.WriteSpec(std::string(kPod) +
+                 "    schedulingConfig: {spot: true}\n"
+                 "jobs:\n  serve:\n    pod: research\n    launcher: shell\n    autostart: true\n"
+                 "    command: [\"echo up; exec sleep 1000\"]\n");
+  box_.Apply();
+  uid_ = Node()["id"].AsString();
+  Preempt();
+  const RunResult watch = box_.Run({"watch", "--once"});
+  EXPECT_EQ(watch.code, 0) << watch;
+  EXPECT_THAT(watch.out, HasSubstr("Z Job serve started on pod.research. Watch it with: podctl "
+                                   "logs research serve --follow\n"))
+      << watch;
+  EXPECT_EQ(CountLines(box_.Run({"logs", "research", "serve"}).out, "research/", "| up"), 4);
+  const RunResult again = box_.Run({"watch", "--once", "--detailed-exitcode"});
+  EXPECT_EQ(again.code, 0) << again;
+  ExpectBack();
+}
+
 // At each stage of the recreation: while the old node is deleted, while the new one is made, and
 // while the bootstrap runs.
 class KilledWatchTest : public WatchTest, public ::testing::WithParamInterface<const char*> {};

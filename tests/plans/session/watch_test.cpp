@@ -52,6 +52,11 @@ class Lines final : public WatchListener {
   void OnDone(const ExecuteResult& result) override {
     Say(fmt::format("done {} {}", result.recovered, result.steps));
   }
+  bool StartJobs(const PlanRun& run, const ExecuteResult& result) override {
+    lock_was_free = run.lock == nullptr;
+    Say("jobs of " + fmt::format("{}", fmt::join(testing::Actions(run.plan), ",")));
+    return jobs_start && result.failures.empty();
+  }
   void OnLeave() override { Say("leave"); }
 
   std::vector<std::string> Said() { return std::exchange(said_, {}); }
@@ -59,6 +64,8 @@ class Lines final : public WatchListener {
   EventLog log;
   std::vector<std::string> notes;
   WatchStatus last;
+  bool jobs_start = true;
+  bool lock_was_free = false;
   int settled = 0;
   int executed = 0;
 
@@ -144,7 +151,8 @@ TEST_F(WatchSessionTest, MakesAPodAnewThatWasTakenAway) {
   lines_.Said();
   Preempt("a");
   EXPECT_EQ(Round(), RoundEnd::kActed);
-  EXPECT_THAT(lines_.Said(), ElementsAre("done 1 0"));
+  EXPECT_THAT(lines_.Said(), ElementsAre("done 1 0", "jobs of replace pod.a"));
+  EXPECT_TRUE(lines_.lock_was_free);
   EXPECT_EQ(lines_.executed, 1);
   EXPECT_TRUE(session_->acted());
   EXPECT_EQ(Round(), RoundEnd::kNothing);
@@ -224,10 +232,25 @@ TEST_F(WatchSessionTest, AFailureToMakeItAnewIsToldOnce) {
   lines_.Said();
   EXPECT_EQ(Round(), RoundEnd::kFailed);
   EXPECT_EQ(Round(), RoundEnd::kFailed);
-  EXPECT_THAT(lines_.Said(), ElementsAre(HasSubstr("failed")));
+  EXPECT_THAT(lines_.Said(),
+              ElementsAre(HasSubstr("failed"), HasSubstr("jobs of"), HasSubstr("jobs of")));
   cloud.sold_out.clear();
   EXPECT_EQ(Round(), RoundEnd::kActed);
-  EXPECT_THAT(lines_.Said(), ElementsAre("done 1 0", "over"));
+  EXPECT_THAT(lines_.Said(), ElementsAre("done 1 0", "over", HasSubstr("jobs of")));
+}
+
+// Those of a pod of which it does something, and of no other.
+TEST_F(WatchSessionTest, AJobThatDoesNotStartIsAFailure) {
+  Pods(Harness::Pod("a", kSpot) + Harness::Pod("b"));
+  ApplyAll();
+  Round();
+  Preempt("a");
+  lines_.Said();
+  lines_.jobs_start = false;
+  EXPECT_EQ(Round(), RoundEnd::kFailed);
+  EXPECT_THAT(lines_.Said(), ElementsAre("done 1 0", "jobs of replace pod.a"));
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  EXPECT_THAT(lines_.Said(), IsEmpty());
 }
 
 TEST_F(WatchSessionTest, AnInterruptIsNoTrouble) {
