@@ -566,7 +566,8 @@ PlanDoors Wiring::plan_doors() {
           interrupt_.drain(),
           secrets(),
           {AsideFolders(), [this](const std::string& file) { return GitFollows(file); }},
-          clock()};
+          clock(),
+          parts_->provider ? &*parts_->provider : nullptr};
 }
 
 ApplyDoors Wiring::apply_doors() {

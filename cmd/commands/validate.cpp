@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/pod/reader/type_zones.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/source_file.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/gcp/available_types.h"
 
 namespace podctl {
 namespace {
@@ -24,21 +24,7 @@ constexpr std::uint64_t kMostBytes = 4 << 20;
 Diagnostics TypesNotInZone(const Spec& spec) {
   Diagnostics problems;
   for (const PodSpec* pod : DeclaredPods(spec)) {
-    const std::string& type = pod->node["acceleratorType"].AsString();
-    const std::vector<std::string> zones = gcp::ZonesOf(type);
-    const std::vector<std::string> known = gcp::KnownZones();
-    const bool is_there = std::find(zones.begin(), zones.end(), pod->zone) != zones.end();
-    const bool is_known = std::find(known.begin(), known.end(), pod->zone) != known.end();
-    // Of a zone that is not known it was said already, and with `capacity` there are others.
-    if (zones.empty() || is_there || !is_known || pod->capacity) continue;
-    Diagnostic diagnostic;
-    diagnostic.severity = Severity::kWarning;
-    diagnostic.summary = fmt::format("as far as podctl knows, {} has no {}", pod->zone, type);
-    diagnostic.place = pod->place;
-    diagnostic.context = fmt::format("pods.{}", pod->name);
-    diagnostic.detail = fmt::format("It is in {}. `podctl types --zone {}` asks the service.",
-                                    Join(zones, ", "), pod->zone);
-    problems.Add(std::move(diagnostic));
+    if (auto warning = UndocumentedType(*pod)) problems.Add(*std::move(warning));
   }
   return problems;
 }

@@ -17,6 +17,7 @@
 #include "plans/kinds/pod/unaccounted_nodes.h"
 #include "plans/session/due_jobs.h"
 #include "plans/session/history_hint.h"
+#include "plans/session/offers.h"
 #include "plans/session/secrets.h"
 #include "plans/session/whole_spec.h"
 #include "plans/spec/source_file.h"
@@ -306,6 +307,17 @@ void AddUnknownNodes(const PlanRequest& request, PlanRun* run) {
   for (Diagnostic& warning : warnings) run->problems.Add(std::move(warning));
 }
 
+// Whether what is made can be made. With --refresh=false who only looks asks nobody. False: it was
+// interrupted.
+bool AddOffers(const PlanDoors& doors, const PlanRequest& request, PlanRun* run) {
+  if (!request.judges_offers || run->problems.has_errors()) return true;
+  const bool asks = request.plan.refresh || request.lock;
+  const Diagnostics found =
+      JudgeOffers(run->plan, {asks ? doors.offers : nullptr, request.parallelism, doors.stop});
+  for (const Diagnostic& each : found.items()) run->problems.Add(each);
+  return !doors.stop.stop_requested();
+}
+
 }  // namespace
 
 std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequest& request,
@@ -351,6 +363,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.kinds, run.problems);
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
+  if (!AddOffers(doors, request, &run)) return NoPlan{.why = NoPlan::Why::kInterrupted};
   AddUnknownNodes(request, &run);
   run.jobs = JobsAffected(run.spec, run.plan, files, "", &run.problems);
   run.problems = WithSourceLines(files, run.problems);

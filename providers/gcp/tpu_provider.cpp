@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <string_view>
 
 #include "providers/base/text.h"
 #include "providers/gcp/api_error.h"
@@ -52,6 +53,10 @@ std::string QueuedPath(const QueuedName& name) {
 
 NodeName PlaceOf(const QueuedName& name) {
   return {name.project, name.zone, name.id};
+}
+
+std::string_view CollectionOf(const ZoneOffer& offer) {
+  return offer.what == ZoneOffer::What::kRuntimeVersion ? "runtimeVersions" : "acceleratorTypes";
 }
 
 // "networkConfig.enableExternalIps" -> "network_config.enable_external_ips": the form of the API's
@@ -188,6 +193,29 @@ Result<std::vector<Value>> TpuProvider::ListRuntimeVersions(const std::string& p
                                                             const std::string& zone,
                                                             std::stop_token stop) {
   return ListAll(project, zone, "runtimeVersions", stop);
+}
+
+Result<bool> TpuProvider::Has(const ZoneOffer& offer, std::stop_token stop) {
+  if (offer.version != version_) return (v2_ == nullptr ? *alpha_ : *v2_).Has(offer, stop);
+  Call call{.path = fmt::format("/{}/{}", CollectionOf(offer), http::PercentEncode(offer.name))};
+  const auto found = Send({offer.project, offer.zone, offer.name}, std::move(call), stop);
+  if (found) return true;
+  if (found.error().code == ErrorCode::kNotFound) return false;
+  return found.error();
+}
+
+Result<std::vector<std::string>> TpuProvider::AllLike(const ZoneOffer& offer,
+                                                      std::stop_token stop) {
+  if (offer.version != version_) return (v2_ == nullptr ? *alpha_ : *v2_).AllLike(offer, stop);
+  const auto listed = ListAll(offer.project, offer.zone, std::string(CollectionOf(offer)), stop);
+  if (!listed) return listed.error();
+  std::vector<std::string> names;
+  for (const Value& each : *listed) {
+    const std::string& name = each["name"].AsString();
+    names.push_back(name.substr(name.rfind('/') + 1));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 Result<std::vector<Operation>> TpuProvider::ListOperations(const std::string& project,

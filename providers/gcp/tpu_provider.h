@@ -6,11 +6,15 @@
 
 #include "providers/gcp/rest_client.h"
 #include "providers/provider.h"
+#include "providers/zone_offers.h"
 
 namespace podctl::gcp {
 
 // Thread safe. Owns nothing that its doors own; they must outlive it.
-class TpuProvider final : public Provider, public ZoneCatalogue, public QueuedResources {
+class TpuProvider final : public Provider,
+                          public ZoneCatalogue,
+                          public ZoneOffers,
+                          public QueuedResources {
  public:
   TpuProvider(Endpoint endpoint, http::Transport& transport, Credentials& credentials, Clock& clock,
               Random& random, http::RetryPolicy policy = {});
@@ -49,6 +53,9 @@ class TpuProvider final : public Provider, public ZoneCatalogue, public QueuedRe
   Result<std::vector<Value>> ListRuntimeVersions(const std::string& project,
                                                  const std::string& zone,
                                                  std::stop_token stop) override;
+
+  Result<bool> Has(const ZoneOffer& offer, std::stop_token stop) override;
+  Result<std::vector<std::string>> AllLike(const ZoneOffer& offer, std::stop_token stop) override;
 
   // Its queued resources.
   Result<std::vector<Value>> List(const std::string& project, const std::string& zone,

@@ -237,6 +237,34 @@ TEST_F(SpecTest, AnImmutableFieldForcesReplacement) {
   EXPECT_EQ(box_.GetNode("research").body["runtimeVersion"].AsString(), "tpu-vm-tf-2.12.0-pod");
 }
 
+// The node would be deleted first, and nothing could take its place.
+TEST_F(SpecTest, AReplacementThatCannotSucceedIsRefusedBeforeAnythingIsDeleted) {
+  box_.WriteSpec("  three: {acceleratorType: v3-8, runtimeVersion: tpu-ubuntu2204-base}\n");
+  box_.Apply();
+  box_.CountAnew();
+  box_.WriteSpec("  three: {acceleratorType: v3-8, runtimeVersion: tpu-ubuntu2204-bsae}\n");
+  for (const Arguments& words : {Arguments{"plan"}, Arguments{"apply", "--auto-approve"}}) {
+    const RunResult run = box_.Run(words);
+    EXPECT_EQ(run.code, 1) << run;
+    EXPECT_THAT(run.err, AllOf(HasSubstr("Error: europe-west4-a has no runtime version "
+                                         "`tpu-ubuntu2204-bsae`"),
+                               HasSubstr("did you mean `tpu-ubuntu2204-base`?"),
+                               HasSubstr("The node that there is stays as it is.")))
+        << run;
+  }
+  EXPECT_EQ(box_.Calls("runtimeVersions.get"), 2) << ToJson(box_.Requests());
+  box_.WriteSpec("  three: {acceleratorType: v4-8, runtimeVersion: tpu-ubuntu2204-base}\n");
+  EXPECT_THAT(box_.Run({"apply", "--auto-approve"}).err,
+              HasSubstr("Error: europe-west4-a has no accelerator type `v4-8`"));
+  // Who may not be asked holds nothing up.
+  box_.OrderFault(R"({"call": "acceleratorTypes.get", "times": 9, "status": 403})");
+  const RunResult warned = box_.Run({"plan"});
+  EXPECT_EQ(warned.code, 0) << warned;
+  EXPECT_THAT(warned.err, HasSubstr("Warning: as far as podctl knows, europe-west4-a has no v4-8"));
+  EXPECT_EQ(box_.Requests()["mutating"].AsInt(), 0) << ToJson(box_.Requests());
+  EXPECT_EQ(box_.GetNode("three").body["state"], Value("READY"));
+}
+
 TEST_F(SpecTest, OneRunAtATimeAndADeadOneHoldsNobodyUp) {
   box_.StopEmulator();
   box_.StartEmulator("none", "5s");

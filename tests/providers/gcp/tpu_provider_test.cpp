@@ -16,6 +16,7 @@
 namespace podctl::gcp {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::FakeClock;
 using testing::FakeGcloud;
 using testing::FakeRandom;
@@ -56,6 +57,24 @@ TEST_F(TpuProviderTest, SendsATokenOverHttps) {
   EXPECT_EQ(Sent().url,
             "https://tpu.googleapis.com/v2/projects/p/locations/europe-west4-a/nodes/n?alt=json");
   EXPECT_EQ(transport_.Header(0, "Authorization"), "Bearer ya29.token");
+}
+
+TEST_F(LoopbackProviderTest, AsksWhatAZoneHas) {
+  ZoneOffer offer{ZoneOffer::What::kRuntimeVersion, "p", "z", "tpu-x", ApiVersion::kV2};
+  transport_.Then(200, R"({"name":"projects/p/locations/z/runtimeVersions/tpu-x"})")
+      .Then(404, R"({"error":{"code":404,"status":"NOT_FOUND","message":"none"}})")
+      .Then(403, R"({"error":{"code":403,"status":"PERMISSION_DENIED","message":"not you"}})")
+      .Then(200, R"({"runtimeVersions":[{"name":"projects/p/locations/z/runtimeVersions/b"},
+                                        {"name":"projects/p/locations/z/runtimeVersions/a"}]})");
+  EXPECT_TRUE(*provider_.Has(offer, {}));
+  EXPECT_THAT(Sent().url, HasSubstr("/v2/projects/p/locations/z/runtimeVersions/tpu-x?"));
+  offer.what = ZoneOffer::What::kAcceleratorType;
+  offer.version = ApiVersion::kV2Alpha1;
+  EXPECT_FALSE(*provider_.Has(offer, {}));
+  EXPECT_THAT(Sent(1).url, HasSubstr("/v2alpha1/projects/p/locations/z/acceleratorTypes/tpu-x?"));
+  EXPECT_EQ(provider_.Has(offer, {}).error().code, ErrorCode::kPermissionDenied);
+  offer.what = ZoneOffer::What::kRuntimeVersion;
+  EXPECT_THAT(*provider_.AllLike(offer, {}), ElementsAre("a", "b"));
 }
 
 TEST_F(TpuProviderTest, ATokenThatTheServiceRepeatsIsNotShown) {
