@@ -11,6 +11,7 @@
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
+#include "cmd/wiring.h"
 #include "plans/session/saved_plan.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"

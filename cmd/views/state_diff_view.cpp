@@ -17,7 +17,7 @@ namespace podctl {
 namespace {
 
 using Leaves = std::map<std::string, Value>;
-constexpr const char* kHidden = "(sensitive value)";
+constexpr const char* kHiddenValue = "(sensitive value)";
 
 // By paths such as `applied.acceleratorType` and `objects[0].life`.
 void AddLeavesOf(const Value& value, const std::string& path, Leaves* leaves) {
@@ -68,7 +68,7 @@ std::vector<LeafChange> LeafChanges(const RecordChange& change) {
   std::vector<LeafChange> changes;
   const auto shown = [&](const std::string& path, const Value* value) {
     if (value == nullptr) return std::optional<Value>();
-    return std::optional<Value>(IsHidden(change, path) ? Value(kHidden) : *value);
+    return std::optional<Value>(IsHidden(change, path) ? Value(kHiddenValue) : *value);
   };
   EachOf(LeavesOf(change.before), LeavesOf(change.after),
          [&](const std::string& path, const Value* before, const Value* after) {
@@ -99,7 +99,7 @@ std::map<std::string, std::size_t> CountsOf(const std::vector<RecordChange>& cha
 }
 
 std::string ShownLeaf(const Value& value) {
-  if (value == Value(kHidden)) return kHidden;
+  if (value == Value(kHiddenValue)) return kHiddenValue;
   return VisibleControls(ShortJson(value));
 }
 

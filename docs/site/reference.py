@@ -70,7 +70,12 @@ FLAG_COLUMN = 33  # where what a flag does begins
 def flags_of(lines):
     found = []
     for line in lines:
+        if line.startswith("Exit codes:"):
+            break
         if not line.startswith("  "):
+            continue
+        if found and line.startswith(" " * FLAG_COLUMN):  # of the meaning above
+            found[-1] = (found[-1][0], found[-1][1] + " " + line.strip())
             continue
         if len(line) > FLAG_COLUMN and line[FLAG_COLUMN - 1] == " " and line[FLAG_COLUMN] != " ":
             found.append((line[:FLAG_COLUMN].strip(), line[FLAG_COLUMN:].strip()))
