@@ -69,6 +69,7 @@ WILDCARDS = (
     (re.compile(r"\btoken=[0-9a-f]+…?"), "token=<token>"),
     (re.compile(r"\b([Pp]id|Process:) *\d+(?: of [^\s,:]+)?"), r"\1 <pid>"),
     (re.compile(r"\b(?!127\.0\.0\.1\b)\d+\.\d+\.\d+\.\d+\b"), "<address>"),
+    (re.compile(r"<address>, …( \d+ more)?"), "<address>, …"),  # how many fit depends on their length
     (re.compile(r"ssh-keys\[[^\]]+\]"), "ssh-keys[<user>]"),
     (re.compile(r"(<fingerprint>) [^\s\"]+\""), r"\1 <user>\""),
     (re.compile(r"\b[\w.-]+@[\w.-]+\b"), "<user>@<host>"),
