@@ -1,5 +1,7 @@
-// The door to where the state lives. Implementations: stores/local_store.h. What every store
-// promises is in tests/conformance/state_store_suite.h. Not thread safe: one loop owns the state.
+// The door to where the state lives. Implementations: LocalStore (stores/local_store.h: a file),
+// JournalStore (stores/journal_store.h: a bucket or etcd), HttpStore (stores/http/http_store.h:
+// GitLab, Gitea). What every store promises is in tests/conformance/state_store_suite.h. Not thread
+// safe: one thread uses it at a time. What reads, saves or locks blocks on the disk or the network.
 #pragma once
 
 #include <chrono>

@@ -36,7 +36,8 @@ struct Message {
 
 class MessageQueue {
  public:
-  // Waits while the box is full (a step's output must not grow memory), unless it is closed.
+  // Waits while the queue is full (a step's output must not grow memory), unless it is closed; a
+  // reply never waits.
   void Put(Message message);
   std::deque<Message> TakeAll();
   // Until a message or a Wake is there, or `limit` is over.

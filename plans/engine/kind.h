@@ -1,6 +1,7 @@
 // All that podctl knows of one kind of things: how a spec says what is wanted of them, what is
 // asked of the world, what becomes of wanted × remembered × seen, how that is carried out, saved
-// and shown. The engine knows kinds by this door alone; which there are is handed in (kinds.h).
+// and shown. The engine knows kinds by this door alone; which there are is handed in
+// (plans/kinds/kinds.h).
 //
 // A Kind holds the doors that it alone needs, and no state: it may be used by several threads at
 // once. It outlives what refers to it, plans and specs among them.
@@ -92,7 +93,8 @@ struct SurveyInput {
   ListPrefetch* prefetch = nullptr;  // lists that may have been begun
 };
 
-// Adds an answer to the observation, which nobody else uses meanwhile.
+// Adds an answer to the observation, which nobody else uses meanwhile. An error is that of the
+// whole look: there is no observation then.
 using ObservationUpdate = std::function<Result<void>(Observation* observation)>;
 // Asks the world, on any thread.
 using Query = std::function<ObservationUpdate(Provider& provider, std::stop_token stop)>;
@@ -369,6 +371,7 @@ class Kind {
   // ---- Apply.
   // What is noted of each change of a plan, Keep included, before any of it is carried out.
   virtual void Note(const Change& /*change*/, TaskContext& /*context*/) const {}
+  // Not asked of kKeep. Both are lent for the task's life, on the executor's thread.
   virtual std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const = 0;
   // All that the plan has of a thing, its parts included, is done. True: with that a thing that had
   // been lost is whole again.

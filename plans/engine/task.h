@@ -24,7 +24,8 @@ namespace podctl {
 using Reply = std::variant<Result<Operation>, Result<Value>, Result<std::vector<WorkerAttributes>>,
                            Result<std::vector<Operation>>, std::vector<StepOutcome>>;
 
-// Called on a thread of the pool. `observer` is for steps only.
+// Called on a thread of the pool, a step on one of its own. May block; on `stop` it is to return
+// soon. `observer` is for steps only.
 using Call = std::function<Reply(StepObserver& observer, std::stop_token stop)>;
 
 struct NextAction {

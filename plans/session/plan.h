@@ -35,6 +35,7 @@ struct StateChoice {
   }
 };
 
+// What is pointed to or referred to is lent.
 struct PlanDoors {
   AccessDoors entry;
   Result<Provider*> provider;  // an error where the endpoint is none; told once the lock is held
@@ -54,8 +55,8 @@ struct LockRequest {
 struct PlanRequest {
   LoadOptions load;
   StateChoice state;
-  std::string flags;  // by which another command finds the same spec and state
-  int parallelism = 10;
+  std::string flags;     // by which another command finds the same spec and state
+  int parallelism = 10;  // calls at once
   PlanOptions plan;
   std::optional<LockRequest> lock;  // of who will change something
   bool will_log_in = false;         // the workers of what is planned, see UseOsLogin
@@ -113,7 +114,8 @@ struct NoPlan {
   bool waited_for_lock = false;     // when it was interrupted
 };
 
-// What is said of the plan is left in `problems`.
+// What is said of the plan is left in `problems`. Waits for the lock and for the API; the listener
+// is called on the caller's thread.
 std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequest& request,
                                           PlanListener& listener);
 

@@ -65,7 +65,7 @@ struct Limits {
   // and is kLost. 0: no limit.
   std::uint64_t output = 0;
   // How long trouble that may pass is retried, from the first try on, with jittered backoff:
-  // refused, reset, unreachable, no banner, dropped at the door. A node that is READY may not
+  // refused, reset, unreachable, no banner, closed before the login. A node that is READY may not
   // answer SSH yet.
   std::chrono::milliseconds retry{60'000};
   // How long refused keys are offered again, from the first refusal on (and at most `retry`): a key
@@ -183,6 +183,7 @@ class Observer {
   virtual void OnResult(std::size_t job, const WorkerResult& result);
 };
 
+// Thread safe: several threads may be in Run at once, each with an observer of its own.
 class Transport {
  public:
   virtual ~Transport() = default;
