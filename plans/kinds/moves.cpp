@@ -59,11 +59,15 @@ Result<void> MovePod(State& state, const Address& from, const Address& to) {
     Steps(state)[moved].pod = to;
   }
   Move(state, from, to);
+  return {};
+}
+
+// Files and outputs refer to training jobs as they do to pods.
+void FollowAll(State& state, const Address& from, const Address& to) {
   Follow<PodRecord>(state, from, to);
   Follow<TrainingRecord>(state, from, to);
   Follow<FileRecord>(state, from, to);
   Follow<OutputRecord>(state, from, to);
-  return {};
 }
 
 Result<void> CheckStepMove(const State& state, const Address& from, const Address& to) {
@@ -87,8 +91,12 @@ Result<void> MoveAddress(State& state, const Address& from, const Address& to) {
     if (auto checked = CheckStepMove(state, from, to); !checked) return checked;
   }
   if (state.records.contains(to)) return Taken(to);
-  if (from.kind == kPodKind) return MovePod(state, from, to);
-  Move(state, from, to);
+  if (from.kind == kPodKind) {
+    if (auto moved = MovePod(state, from, to); !moved) return moved;
+  } else {
+    Move(state, from, to);
+  }
+  FollowAll(state, from, to);
   return {};
 }
 

@@ -40,6 +40,18 @@ TEST(MoveAddress, APodTakesItsStepsAndItsFollowersAlong) {
   EXPECT_EQ(state, before);
 }
 
+// Files and outputs may show what a training job has.
+TEST(MoveAddress, ATrainingJobsFollowersGoWithIt) {
+  State state = SampleState();
+  TrainingJobs(state)[Addr("trainingJob.a")].depends_on = {Addr("pod.research")};
+  EditableRecordsOf<FileRecord>(state)[Addr("file.report")].depends_on = {Addr("trainingJob.a")};
+  ASSERT_TRUE(MoveAddress(state, Addr("trainingJob.a"), Addr("trainingJob.b")));
+  EXPECT_THAT(RecordsOf<FileRecord>(state).at(Addr("file.report")).depends_on,
+              ::testing::ElementsAre("trainingJob.b"));
+  EXPECT_THAT(TrainingJobs(state).at(Addr("trainingJob.b")).depends_on,
+              ::testing::ElementsAre("pod.research"));
+}
+
 TEST(MoveAddress, AStepStaysWithItsPod) {
   State state = SampleState();
   ASSERT_TRUE(
