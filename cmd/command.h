@@ -132,6 +132,7 @@ namespace commands {
 
 extern const Command kInit;
 extern const Command kValidate;
+extern const Command kSchema;
 extern const Command kPlan;
 extern const Command kApply;
 extern const Command kDestroy;

@@ -76,21 +76,22 @@ void AddNames(std::span<const Flag> flags, std::vector<std::string>* names) {
 
 std::span<const Command* const> Commands() {
   static const Command* const kAll[] = {
-      &commands::kInit,         &commands::kValidate,     &commands::kPlan,
-      &commands::kApply,        &commands::kDestroy,      &commands::kWatch,
-      &commands::kShow,         &commands::kStatus,       &commands::kOutput,
-      &commands::kExec,         &commands::kSsh,          &commands::kCp,
-      &commands::kTunnel,       &commands::kRun,          &commands::kDoctor,
-      &commands::kDrain,        &commands::kJobs,         &commands::kLogs,
-      &commands::kKill,         &commands::kState,        &commands::kStateInit,
-      &commands::kStateList,    &commands::kStateShow,    &commands::kStateMv,
-      &commands::kStateRm,      &commands::kStatePull,    &commands::kStatePush,
-      &commands::kStateHistory, &commands::kStateRestore, &commands::kStateDiff,
-      &commands::kStateMigrate, &commands::kImport,       &commands::kLock,
-      &commands::kLockStatus,   &commands::kUnlock,       &commands::kAuth,
-      &commands::kAuthStatus,   &commands::kAuthorize,    &commands::kEmulator,
-      &commands::kTypes,        &commands::kVersions,     &commands::kCompletion,
-      &commands::kVersion,      &commands::kHelp,         &commands::kComplete,
+      &commands::kInit,       &commands::kValidate,     &commands::kSchema,
+      &commands::kPlan,       &commands::kApply,        &commands::kDestroy,
+      &commands::kWatch,      &commands::kShow,         &commands::kStatus,
+      &commands::kOutput,     &commands::kExec,         &commands::kSsh,
+      &commands::kCp,         &commands::kTunnel,       &commands::kRun,
+      &commands::kDoctor,     &commands::kDrain,        &commands::kJobs,
+      &commands::kLogs,       &commands::kKill,         &commands::kState,
+      &commands::kStateInit,  &commands::kStateList,    &commands::kStateShow,
+      &commands::kStateMv,    &commands::kStateRm,      &commands::kStatePull,
+      &commands::kStatePush,  &commands::kStateHistory, &commands::kStateRestore,
+      &commands::kStateDiff,  &commands::kStateMigrate, &commands::kImport,
+      &commands::kLock,       &commands::kLockStatus,   &commands::kUnlock,
+      &commands::kAuth,       &commands::kAuthStatus,   &commands::kAuthorize,
+      &commands::kEmulator,   &commands::kTypes,        &commands::kVersions,
+      &commands::kCompletion, &commands::kVersion,      &commands::kHelp,
+      &commands::kComplete,
   };
   return kAll;
 }

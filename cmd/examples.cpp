@@ -17,6 +17,7 @@ constexpr Example kExamples[] = {
     {"validate", "podctl validate", "the spec in this folder"},
     {"validate", "podctl validate -f specs -R --var team=vision",
      "all specs of a folder, with a variable"},
+    {"schema", "podctl schema > podctl.schema.json", "what `podctl init` puts beside a spec"},
     {"plan", "podctl plan", "what apply would do"},
     {"plan", "podctl plan --out plan.bin --detailed-exitcode",
      "keep it for apply; exit 2 when there are changes"},

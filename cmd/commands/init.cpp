@@ -13,6 +13,7 @@
 #include "plans/from_command/from_command.h"
 #include "plans/kinds/training_job/requests.h"
 #include "plans/spec/names.h"
+#include "plans/spec/schema.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/gcp/available_types.h"
@@ -48,12 +49,19 @@ std::string PathIn(const std::string& folder, std::string_view file) {
   return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", file);
 }
 
-// Nothing is written where one of the files is there already.
-Result<void> WriteFiles(std::string_view spec, std::span<const TemplateFile> others,
-                        const std::string& folder, FileSystem& files) {
+// Nothing is written where one of the files is there already, but for the schema: another spec of
+// the folder may have brought it. The paths that were written, the spec's own last.
+Result<std::vector<std::string>> WriteFiles(std::string_view spec,
+                                            std::span<const TemplateFile> others,
+                                            const InitOptions& options, FileSystem& files) {
   constexpr unsigned kMode = 0644;
+  const std::string& folder = options.folder;
+  const std::string named = options.schema.empty() ? "" : kSchemaLine;
+  const std::string whole = named + std::string(spec);
   std::vector<TemplateFile> all(others.begin(), others.end());
-  all.push_back({kFileName, spec});
+  const bool has_schema = files.Stat(PathIn(folder, kSchemaFile)).has_value();
+  if (!named.empty() && !has_schema) all.push_back({kSchemaFile, options.schema});
+  all.push_back({kFileName, whole});
   for (const TemplateFile& file : all) {
     const std::string path = PathIn(folder, file.path);
     // A link that leads nowhere is there as well. One in the place of a folder in between would
@@ -71,25 +79,17 @@ Result<void> WriteFiles(std::string_view spec, std::span<const TemplateFile> oth
                      fmt::format("`{}` is there already and is left as it is", path),
                      "name another folder: podctl init DIR");
   }
+  std::vector<std::string> written;
   for (const TemplateFile& file : all) {
     const std::string path = PathIn(folder, file.path);
     if (const auto slash = path.rfind('/'); slash != std::string::npos && slash > 0) {
-      if (auto made = files.MakeFolders(path.substr(0, slash)); !made) return made;
+      if (auto made = files.MakeFolders(path.substr(0, slash)); !made) return made.error();
     }
-    if (auto written = files.WriteNew(path, file.text, kMode); !written) return written;
+    if (auto done = files.WriteNew(path, file.text, kMode); !done) return done.error();
+    written.push_back(path);
   }
-  return {};
+  return written;
 }
-
-}  // namespace
-
-Result<std::string> WriteNewSpec(const std::string& folder, std::string_view text,
-                                 FileSystem& files) {
-  if (const auto written = WriteFiles(text, {}, folder, files); !written) return written.error();
-  return PathIn(folder, kFileName);
-}
-
-namespace {
 
 void Warn(std::string summary, std::string detail, Streams& streams) {
   Diagnostic diagnostic;
@@ -187,6 +187,11 @@ std::string TypeFromElsewhere(const std::string& spec, const std::string& zone) 
   return {};
 }
 
+std::string WroteOther(const std::string& path) {
+  const bool is_schema = path.ends_with(kSchemaFile);
+  return fmt::format("Wrote {}{}\n", path, is_schema ? ", by which editors check the spec" : "");
+}
+
 std::string WhatIsToBeSet(const InitOptions& options, const std::string& spec) {
   std::string text = options.project && options.zone ? ""
                      : options.project               ? "set the spec's zone"
@@ -220,29 +225,22 @@ Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& str
         near.empty() ? "`podctl init --list` shows them" : fmt::format("did you mean `{}`?", near));
   }
   const std::string path = PathIn(options.folder, kFileName);
-  if (const auto written = WriteFiles(WithPlace(std::string(chosen->text), options), chosen->files,
-                                      options.folder, files);
-      !written) {
-    return written;
-  }
+  auto written =
+      WriteFiles(WithPlace(std::string(chosen->text), options), chosen->files, options, files);
+  if (!written) return written.error();
+  written->pop_back();  // the spec
   if (streams.json) {
     Value document =
         Value::Map{{"format_version", kFormatVersion}, {"path", path}, {"template", chosen->name}};
-    if (!chosen->files.empty()) {
-      Value::List others;
-      for (const TemplateFile& file : chosen->files) {
-        others.emplace_back(PathIn(options.folder, file.path));
-      }
-      document.Set("other_files", std::move(others));
+    if (!written->empty()) {
+      document.Set("other_files", Value::List(written->begin(), written->end()));
     }
     streams.out << ToJson(document) << "\n";
     return {};
   }
   const std::string with_file = path == kFileName ? "" : " -f " + ShellQuote(path);
   streams.out << fmt::format("Wrote {} from the template `{}`.\n", path, chosen->name);
-  for (const TemplateFile& file : chosen->files) {
-    streams.out << fmt::format("Wrote {}\n", PathIn(options.folder, file.path));
-  }
+  for (const std::string& other : *written) streams.out << WroteOther(other);
   // What needs setting up has a page that says how.
   const auto page =
       std::find_if(chosen->files.begin(), chosen->files.end(),
@@ -322,10 +320,13 @@ Result<void> RunInitFromCommand(const InitOptions& options, FileSystem& files, S
   }
   if (options.legacy_request) return PrintLegacy(*made, options, streams);
   std::string path;
+  std::vector<std::string> others;
   if (options.folder != "-") {
-    const auto written = WriteNewSpec(options.folder, made->text, files);
+    auto written = WriteFiles(made->text, {}, options, files);
     if (!written) return written.error();
-    path = *written;
+    path = written->back();
+    written->pop_back();
+    others = *std::move(written);
   }
   if (streams.json) {
     PrintJson(*made, path, streams);
@@ -339,10 +340,10 @@ Result<void> RunInitFromCommand(const InitOptions& options, FileSystem& files, S
     return {};
   }
   const std::string with_file = path == "podctl.yaml" ? "" : " -f " + ShellQuote(path);
-  streams.out << fmt::format(
-      "Wrote {} from a line of `{}`.\n\nNext: look it over, then\n  podctl validate{}\n  podctl "
-      "plan{}\n",
-      path, made->tool, with_file, with_file);
+  streams.out << fmt::format("Wrote {} from a line of `{}`.\n", path, made->tool);
+  for (const std::string& other : others) streams.out << WroteOther(other);
+  streams.out << fmt::format("\nNext: look it over, then\n  podctl validate{0}\n  podctl plan{0}\n",
+                             with_file);
   return {};
 }
 

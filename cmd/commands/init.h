@@ -22,16 +22,15 @@ struct InitOptions {
   // For the spec, in place of the template's; of a command line only where that names none.
   std::optional<std::string> project = {};
   std::optional<std::string> zone = {};
+  // The JSON Schema of a spec. It is written beside the spec, whose first line names it, so that
+  // editors find it; empty: neither.
+  std::string schema = {};
 };
 
-// Writes what it did to `streams`. A podctl.yaml that is there already is never overwritten. The
-// folder "-" is standard output, with a command only.
+// Writes what it did to `streams`. A podctl.yaml that is there already is never overwritten, nor is
+// a schema, which stays as it is. The folder "-" is standard output, with a command only.
 Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& streams);
 
 // The part of it that `--from-command` asks for.
 Result<void> RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& streams);
-// Writes a text to podctl.yaml in the folder; its path. kAlreadyExists where there is one.
-Result<std::string> WriteNewSpec(const std::string& folder, std::string_view text,
-                                 FileSystem& files);
-
 }  // namespace podctl

@@ -6,6 +6,8 @@
 #include "cmd/commands/validate.h"
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
+#include "plans/kinds/kinds.h"
+#include "plans/spec/schema.h"
 #include "providers/base/text.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
@@ -32,6 +34,8 @@ int RunInitLine(Context& context, const InitOptions& given) {
   options.now = FormatTimestamp(clock.Now());
   options.project = context.global().project;
   options.zone = context.global().zone;
+  const BuiltInKinds kinds({files});
+  options.schema = SpecSchemaText(kinds.known().all);
   const auto done = RunInit(options, files, context.streams());
   return done ? 0 : context.wiring().reporter().ShowFailure(done.error());
 }

@@ -112,11 +112,6 @@ def _console(source, language, css_class, options, md, **_):
 def on_config(config):
     console = {"name": "console", "class": "highlight", "format": _console, "validator": _take_title}
     config.mdx_configs.setdefault("pymdownx.superfences", {})["custom_fences"] = [console]
-    # The page of all keys is there as soon as podctl can write its schema.
-    if os.path.exists(os.path.join(TOP, "docs", "reference", "spec-keys.md")):
-        for section in config.nav:
-            if "Reference" in section:
-                section["Reference"].insert(1, {"Every key of a spec": "reference/spec-keys.md"})
     return config
 
 

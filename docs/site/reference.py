@@ -4,7 +4,7 @@
   commands.md     `podctl help` and `podctl help COMMAND`, which come from the table of commands
   exit-codes.md   the last lines of `podctl help`
   events.md       the types of events that stand in cmd/, each with the words below
-  spec-keys.md    `podctl schema`, or a file of --schema; left out where that command is not there
+  spec-keys.md    `podctl schema`, or a file of --schema
 
 The pages are committed, so that they can be read beside the code, and a review shows what becomes of
 them; a test has this compare them (--check). After a change: `docs/site/reference.py --podctl
@@ -282,25 +282,29 @@ def resolve(schema, node):
     raise Problem("the schema refers to itself")
 
 
-def is_expression(node):
-    """`${…}`, which may stand nearly everywhere."""
-    return node.get("type") == "string" and node.get("pattern", "").startswith("\\$\\{")
+WHAT_IT_IS = "this has to be "  # as the schema begins what is said of a text that is none
+EXPRESSION = "#/definitions/expression"  # `${…}`, which may stand nearly everywhere
 
 
 def type_of(schema, node):
     """In a word or two, for people."""
     node = resolve(schema, node)
-    if "duration" in node.get("errorMessage", ""):
+    words = node.get("patternErrorMessage", "")
+    if "a duration" in words:
         return "duration"
+    if words.startswith(WHAT_IT_IS) and words != WHAT_IT_IS + "text":
+        return f"text ({words[len(WHAT_IT_IS):]})"
     if "enum" in node:
-        return ", ".join(str(value) for value in node["enum"])
+        return ", ".join(f"`{value}`" for value in node["enum"])
     if "const" in node:
         return str(node["const"])
+    if "allOf" in node:  # something more is said of one
+        return type_of(schema, node["allOf"][0])
     for word in ("oneOf", "anyOf"):
-        if word in node:
+        if word in node and "type" not in node:
             kinds = []
             for each in node[word]:
-                if is_expression(resolve(schema, each)):
+                if each.get("$ref") == EXPRESSION:
                     continue
                 kind = type_of(schema, each)
                 if kind and kind not in kinds:
@@ -317,7 +321,10 @@ def type_of(schema, node):
     if kind == "object" and isinstance(node.get("additionalProperties"), dict) and not node.get("properties"):
         inner = type_of(schema, node["additionalProperties"])
         return f"map of {inner}" if inner else "map"
-    return {"object": "map", "string": "text", "boolean": "true or false", "integer": "number"}.get(kind, kind)
+    if kind == "integer":
+        least, most = node.get("minimum"), node.get("maximum")
+        return f"number from {least}" + (f" to {most}" if most is not None and most < 2**31 - 1 else "")
+    return {"object": "map", "string": "text", "boolean": "true or false", "null": "nothing"}.get(kind, kind)
 
 
 def keys_below(schema, node, path, seen):
@@ -330,7 +337,8 @@ def keys_below(schema, node, path, seen):
     for name, child in node.get("properties", {}).items():
         whole = resolve(schema, child)
         where = f"{path}.{name}" if path else name
-        rows.append((where, type_of(schema, child), whole.get("description", "")))
+        needed = ", needed" if name in node.get("required", []) else ""
+        rows.append((where, type_of(schema, child) + needed, whole.get("description", "")))
         rows += keys_below(schema, whole, where, seen)
     if isinstance(node.get("additionalProperties"), dict):
         rows += keys_below(schema, node["additionalProperties"], f"{path}.NAME", seen)
@@ -377,13 +385,9 @@ def spec_key_page(schema):
 
 
 def schema_of(podctl, file):
-    """None where this podctl has no such command yet."""
     if file:
         with open(file, encoding="utf-8") as text:
             return json.load(text)
-    names = [words for words, _ in all_commands(podctl)]
-    if ["schema"] not in names:
-        return None
     result = run(podctl, "schema")
     if result.returncode != 0:
         raise Problem(f"podctl schema: {result.stderr.strip()}")
@@ -403,10 +407,8 @@ def main():
             "commands.md": command_page(podctl),
             "exit-codes.md": exit_code_page(podctl),
             "events.md": event_page(podctl),
+            "spec-keys.md": spec_key_page(schema_of(podctl, options.schema)),
         }
-        schema = schema_of(podctl, options.schema)
-        if schema is not None:
-            texts["spec-keys.md"] = spec_key_page(schema)
     except Problem as problem:
         print(f"reference.py: {problem}", file=sys.stderr)
         return 1

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "plans/spec/shape.h"
 #include "plans/spec/spec.h"
 #include "plans/spec/value_reader.h"
 
@@ -85,6 +86,10 @@ class SeparateSurvey final : public KindSurvey {
 };
 
 }  // namespace
+
+Key Kind::SectionKey() const {
+  return {std::string(section()), "", {}};
+}
 
 KindSurveys Kind::Survey(const SurveyInput& input) const {
   KindSurveys surveys;

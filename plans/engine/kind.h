@@ -55,6 +55,7 @@ class ValueReader;   // plans/spec/value_reader.h
 struct TaskContext;  // plans/engine/task.h
 struct YamlEntry;    // plans/spec/yaml_tree.h
 struct YamlNode;     // plans/spec/yaml_tree.h
+struct Key;          // plans/spec/shape.h
 struct Spec;         // plans/spec/spec.h
 
 // A reference of a spec, and what is wrong with one (plans/spec/value_reader.h).
@@ -251,6 +252,9 @@ class Kind {
   // ---- Spec. What is wrong is reported to the section's reader, and the rest read all the same.
   // "pods"; empty: a spec declares none of them by themselves. `Read` always gives a payload.
   virtual std::string_view section() const { return codec().section(); }
+  // The section as a key of the spec, with what each of its entries may look like: the tables by
+  // which `Read` knows its keys, for editors. Not asked of a kind without a section.
+  virtual Key SectionKey() const;
   virtual Declared Read(const YamlEntry& /*entry*/, const Section& /*section*/) const { return {}; }
   // Whether the spec's `defaults` are put under each; then what is wrong with them, whatever the
   // things say, is reported, and what keys they may have.

@@ -22,6 +22,74 @@ constexpr std::size_t kMostWords = 10'000;
 constexpr std::chrono::hours kLongestGrace{1};
 constexpr int kMostAttempts = 1000;
 constexpr int kMostXlaDistAttempts = 50;
+constexpr int kMostDevices = 4096;
+constexpr std::size_t kMostSyncs = 100;
+
+constexpr Pattern kCommandFlag{"-*[A-Za-z0-9_.][A-Za-z0-9_.-]*", "letters, digits, _, - and ."};
+constexpr Pattern kDevices{"auto|[0-9]{1,4}", "auto, a number of devices, or a list such as [1]"};
+
+Shape Words(const Shape& of) {
+  return shape::ListOf(of).Within(0, kMostWords);
+}
+
+Shape DockerShape() {
+  return shape::Map({shape::Required("image", "The image that is run.", shape::Text().Within(1, 0)),
+                     {"flags", "Flags for `docker run`.", Words(shape::Text())}});
+}
+
+Shape SyncShape() {
+  return shape::Map(
+      {shape::Required("source", "A file or folder beside the spec.", shape::Text().Within(1, 0)),
+       shape::Required("destination", "Where it is put on the workers.",
+                       shape::Text().Within(1, 0)),
+       {"exclude", "Names (`*.pyc`), or paths with a slash, that are left out.",
+        Words(shape::Text())}});
+}
+
+Shape RestartShape() {
+  return shape::Map({shape::Required("attempts", "How often it is started again at most.",
+                                     shape::Number(0, kMostAttempts)),
+                     {"on", "After what; `[maintenance, preemption, connection]` unless given.",
+                      shape::ListOf(shape::Word(RestartReasonNames()))}});
+}
+
+std::vector<Key> JobKeys() {
+  const Shape flag = shape::Either({shape::ThingText(), shape::Null(), Words(shape::ThingText())});
+  return {
+      shape::Required("pod", "The pod of the spec that it runs on.", shape::Text()),
+      {"launcher",
+       "How its processes start, and what they find in their environment; `pjrt` "
+       "unless given.",
+       shape::Word(LauncherNames())},
+      shape::Required("command",
+                      "The command, an item for each word. One item alone is text for "
+                      "the login shell.",
+                      Words(shape::ThingText()).Within(1, kMostWords)),
+      {"flags",
+       "Behind the command: `k: v` is `--k=v`, lists are joined by commas, `k: null` is "
+       "`--k` alone.",
+       shape::MapOf(kCommandFlag, flag)},
+      {"env", "Variables, which come over those of the launcher.",
+       shape::MapOf(kEnvironmentNamePattern, shape::ThingText())},
+      {"condaEnv", "The conda environment that is activated first.", shape::Text().Within(1, 0)},
+      {"docker", "The container that it runs in.", DockerShape()},
+      {"devices",
+       "What each process may see: `auto`, a number of devices, or a list such as `[1]`.",
+       shape::Either({shape::Text().Like(kDevices),
+                      shape::ListOf(shape::Number(0, kMostDevices)).Within(1, 0)})},
+      {"sync", "What is copied before the start.",
+       shape::ListOf(SyncShape()).Within(0, kMostSyncs)},
+      {"restart", "When it is started again.", RestartShape()},
+      {"workers", "Some of the workers: `0,2-3`.", shape::Text().Like(kWorkersPattern)},
+      {"runConfig", "Of the launcher `estimator`: fields of TPUConfig and RunConfig.",
+       RunConfigShape()},
+      {"autostart", "`true`: apply starts it once it has made, replaced or bootstrapped the pod.",
+       shape::Bool()},
+      {"terminationGracePeriod",
+       "From TERM to KILL when it is ended: `30s` unless given, at most "
+       "`1h`.",
+       shape::Duration()}};
+}
 
 bool IsFlagOfCommand(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
@@ -68,7 +136,7 @@ class JobReader {
     const auto by = [this](void (JobReader::*read)(const YamlNode&, const Slot&)) {
       return [this, read](const YamlNode& value, const Slot& at) { (this->*read)(value, at); };
     };
-    return reader_.ReadMap(job, slot,
+    return reader_.ReadMap(job, slot, JobShape(),
                            {{"pod", by(&JobReader::ReadPod)},
                             {"launcher", by(&JobReader::ReadLauncher)},
                             {"command", by(&JobReader::ReadCommand)},
@@ -85,17 +153,18 @@ class JobReader {
                             {"terminationGracePeriod", by(&JobReader::ReadGrace)}});
   }
 
-  // The value of an enum whose names these are, in order.
+  // The value of an enum whose names are the words, in order.
   template <typename Enum>
-  std::optional<Enum> ReadNamed(const YamlNode& node, const Slot& slot,
-                                const std::vector<std::string>& names) {
-    const auto word = reader_.ReadWord(node, slot, names);
+  std::optional<Enum> ReadNamed(const YamlNode& node, const Slot& slot, const Shape& shape) {
+    const auto word = reader_.ReadWord(node, slot, shape);
     if (!word) return std::nullopt;
+    const std::vector<std::string>& names = shape.words;
     return static_cast<Enum>(std::find(names.begin(), names.end(), *word) - names.begin());
   }
 
   void ReadLauncher(const YamlNode& node, const Slot& slot) {
-    job_.launcher = ReadNamed<Launcher>(node, slot, LauncherNames()).value_or(job_.launcher);
+    job_.launcher =
+        ReadNamed<Launcher>(node, slot, JobShape().At("launcher")).value_or(job_.launcher);
   }
 
   void ReadConda(const YamlNode& node, const Slot& slot) {
@@ -239,7 +308,8 @@ class JobReader {
     const auto read_flags = [&](const YamlNode& value, const Slot& at) {
       docker.flags = ReadWords(value, at);
     };
-    if (!reader_.ReadMap(node, slot, {{"image", read_image}, {"flags", read_flags}})) return;
+    const Shape& shape = JobShape().At("docker");
+    if (!reader_.ReadMap(node, slot, shape, {{"image", read_image}, {"flags", read_flags}})) return;
     const YamlEntry* image = node.Find("image");
     if (image == nullptr) {
       reader_.Error(node, slot, "`docker` has no `image`",
@@ -251,7 +321,6 @@ class JobReader {
   }
 
   void ReadDevices(const YamlNode& node, const Slot& slot) {
-    constexpr int kMostDevices = 4096;
     JobDevices devices;
     if (node.is_list()) {
       devices.kind = JobDevices::Kind::kList;
@@ -290,7 +359,6 @@ class JobReader {
   }
 
   void ReadSync(const YamlNode& node, const Slot& slot) {
-    constexpr std::size_t kMostSyncs = 100;
     if (!reader_.ExpectList(node, slot)) return;
     if (node.items.size() > kMostSyncs) {
       reader_.Error(node, slot, fmt::format("more than {} entries", kMostSyncs));
@@ -331,7 +399,7 @@ class JobReader {
       sync.exclude = ReadWords(value, at);
     };
     const bool is_map = reader_.ReadMap(
-        item, slot,
+        item, slot, JobShape().At("sync").of.front(),
         {{"source", read_source}, {"destination", read_destination}, {"exclude", read_exclude}});
     if (!is_map) return std::nullopt;
     for (const std::string key : {"source", "destination"}) {
@@ -349,18 +417,21 @@ class JobReader {
   }
 
   void ReadRestart(const YamlNode& node, const Slot& slot) {
+    const Shape& shape = JobShape().At("restart");
     const auto read_attempts = [&](const YamlNode& value, const Slot& at) {
       job_.restart.attempts =
-          static_cast<int>(reader_.ReadInt(value, at, 0, kMostAttempts).value_or(0));
+          static_cast<int>(reader_.ReadInt(value, at, shape.At("attempts")).value_or(0));
     };
     const auto read_reasons = [&](const YamlNode& value, const Slot& at) {
       if (!reader_.ExpectList(value, at)) return;
       for (const YamlNodePtr& item : value.items) {
-        const auto reason = ReadNamed<RestartReason>(*item, at, RestartReasonNames());
+        const auto reason = ReadNamed<RestartReason>(*item, at, shape.At("on").of.front());
         if (reason) job_.restart.on.insert(*reason);
       }
     };
-    if (!reader_.ReadMap(node, slot, {{"attempts", read_attempts}, {"on", read_reasons}})) return;
+    if (!reader_.ReadMap(node, slot, shape, {{"attempts", read_attempts}, {"on", read_reasons}})) {
+      return;
+    }
     if (node.Find("attempts") == nullptr) {
       reader_.Error(node, slot, "`restart` has no `attempts`",
                     "say how often, such as {attempts: 50, on: [maintenance]}");
@@ -491,6 +562,11 @@ class JobReader {
 };
 
 }  // namespace
+
+const Shape& JobShape() {
+  static const Shape job = shape::Map(JobKeys()).Named("job").NotBoth("condaEnv", "docker");
+  return job;
+}
 
 JobSpec ReadJob(const YamlNode& key, const YamlNode& job,
                 const std::map<std::string, const Declared*>& pods, const LocalFiles& local,

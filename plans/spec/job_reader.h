@@ -23,6 +23,9 @@ struct LocalFiles {
 
 // `pods`: all of the spec on which jobs can run, as far as they could be read, by name. A job whose
 // problems have been reported may come back with defaults in place of what was wrong.
+// The table of what it reads.
+const Shape& JobShape();
+
 JobSpec ReadJob(const YamlNode& key, const YamlNode& job,
                 const std::map<std::string, const Declared*>& pods, const LocalFiles& local,
                 ValueReader& reader);

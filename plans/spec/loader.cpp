@@ -13,6 +13,7 @@
 #include "plans/spec/local_files.h"
 #include "plans/spec/moves_reader.h"
 #include "plans/spec/names.h"
+#include "plans/spec/schema.h"
 #include "plans/spec/spec_files.h"
 #include "plans/spec/variables.h"
 #include "providers/base/digest.h"
@@ -126,15 +127,6 @@ class Loader {
     return found == options_.kinds.all.end() ? nullptr : *found;
   }
 
-  std::vector<std::string> TopKeys() const {
-    std::vector<std::string> keys = {"project", "zone", "state", "variables", "defaults"};
-    for (const Kind* kind : options_.kinds.all) {
-      if (!kind->section().empty()) keys.emplace_back(kind->section());
-    }
-    keys.insert(keys.end(), {"stateOf", "jobs", "moved"});
-    return keys;
-  }
-
   // A pod's key at the top is a pod written without `pods:` above it, or a default.
   void ReportUnknown(ValueReader& reader, const YamlNode& key) {
     for (const Kind* kind : options_.kinds.all) {
@@ -143,7 +135,8 @@ class Loader {
           key, {"", key.text}, fmt::format("unknown key {}", FoundWords(key)),
           fmt::format("it belongs to a {}, or under `defaults`", kind->codec().noun()));
     }
-    reader.UnknownKey(key, "", TopKeys());
+    if (top_keys_.empty()) top_keys_ = SpecShape(options_.kinds.all).Names();
+    reader.UnknownKey(key, "", top_keys_);
   }
 
   void LoadVariables() {
@@ -429,6 +422,7 @@ class Loader {
   const Environment& environment_;
   const std::shared_ptr<WithheldFiles> withheld_;
   Problems problems_;
+  std::vector<std::string> top_keys_;  // once one was asked for that there is not
   std::vector<SpecDocument> documents_;
   std::vector<SpecDocument> variable_documents_;
   FileScopes scopes_;

@@ -25,7 +25,8 @@ class MovesReader {
     Slot slot;
   };
 
-  MovesReader(ValueReader& reader, Kinds kinds) : reader_(reader), kinds_(kinds) {}
+  MovesReader(ValueReader& reader, Kinds kinds)
+      : reader_(reader), kinds_(kinds), shape_(MovesShape(kinds).of.front()) {}
 
   void Read(const YamlNode& moved) {
     const Slot slot{"", "moved"};
@@ -51,7 +52,7 @@ class MovesReader {
       entry.to = &value;
       entry.move.to = ReadAddress(value, at);
     };
-    if (!reader_.ReadMap(node, slot, {{"from", read_from}, {"to", read_to}})) return;
+    if (!reader_.ReadMap(node, slot, shape_, {{"from", read_from}, {"to", read_to}})) return;
     const std::size_t known = (entry.from == nullptr ? 0U : 1U) + (entry.to == nullptr ? 0U : 1U);
     for (const auto& [found, name] : {std::pair{entry.from, "from"}, std::pair{entry.to, "to"}}) {
       if (found != nullptr || known < node.entries.size()) continue;  // it may be a misspelled one
@@ -166,12 +167,25 @@ class MovesReader {
  private:
   ValueReader& reader_;
   const Kinds kinds_;
+  const Shape shape_;  // of a move
   std::vector<Entry> entries_;
   std::map<Address, std::size_t> from_;  // index of the entry
   std::map<Address, std::size_t> to_;
 };
 
 }  // namespace
+
+Shape MovesShape(Kinds kinds) {
+  std::string names;
+  for (const Kind* kind : kinds) {
+    if (kind->moves()) names += fmt::format("{}{}", names.empty() ? "" : "|", kind->name());
+  }
+  const std::string regex = fmt::format("(?:{})\\.{}", names, kThingNamePattern.regex);
+  const Shape address = shape::Text().Like({regex, "an address, such as pod.NAME"}).OnlyText();
+  return shape::ListOf(shape::Map({shape::Required("from", "Its name until now.", address),
+                                   shape::Required("to", "Its name in this spec.", address)}))
+      .Within(0, kMostMoves);
+}
 
 std::vector<MovedSpec> ReadMoves(const std::vector<YamlNodePtr>& lists,
                                  const std::vector<Declared>& declared, Kinds kinds,

@@ -76,6 +76,10 @@ std::optional<ZoneProblem> JudgeZone(std::string_view zone) {
       near.empty() ? "such as `europe-west4-a`" : fmt::format("did you mean `{}`?", near)};
 }
 
+Shape ZoneShape() {
+  return shape::Text().Like(kZonePattern).OnlyText().Such(gcp::KnownZones());
+}
+
 bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::string_view zone) {
   const auto problem = JudgeZone(zone);
   if (!problem) return true;

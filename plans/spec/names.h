@@ -25,6 +25,9 @@ bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::s
 bool CheckProject(ValueReader& reader, const YamlNode& at, const Slot& slot,
                   std::string_view project);
 
+// What a zone looks like, and which are known.
+Shape ZoneShape();
+
 // ---- What a person meant by a word that is not known. Knows nothing of specs.
 
 std::string BareWord(std::string_view word);  // "Spot_VM" -> "spotvm"

@@ -11,7 +11,7 @@
 namespace podctl {
 namespace {
 
-enum class Kind {
+enum class FieldKind {
   kText,
   kNumber,       // whole, 0 or more
   kPositive,     // whole, 1 or more
@@ -25,44 +25,44 @@ enum class Kind {
 
 struct Field {
   std::string_view name;
-  Kind kind;
+  FieldKind kind;
 };
 
 constexpr Field kFields[] = {
     // TPUConfig
-    {"iterations_per_loop", Kind::kPositive},
-    {"num_shards", Kind::kPositive},
-    {"num_cores_per_replica", Kind::kPositive},
-    {"per_host_input_for_training", Kind::kInput},
-    {"tpu_job_name", Kind::kText},
-    {"initial_infeed_sleep_secs", Kind::kNumber},
-    {"input_partition_dims", Kind::kNumberLists},
-    {"eval_training_input_configuration", Kind::kEvalInput},
-    {"experimental_host_call_every_n_steps", Kind::kPositive},
-    {"experimental_allow_per_host_v2_parallel_get_next", Kind::kSwitch},
-    {"experimental_feed_hook", Kind::kObject},
+    {"iterations_per_loop", FieldKind::kPositive},
+    {"num_shards", FieldKind::kPositive},
+    {"num_cores_per_replica", FieldKind::kPositive},
+    {"per_host_input_for_training", FieldKind::kInput},
+    {"tpu_job_name", FieldKind::kText},
+    {"initial_infeed_sleep_secs", FieldKind::kNumber},
+    {"input_partition_dims", FieldKind::kNumberLists},
+    {"eval_training_input_configuration", FieldKind::kEvalInput},
+    {"experimental_host_call_every_n_steps", FieldKind::kPositive},
+    {"experimental_allow_per_host_v2_parallel_get_next", FieldKind::kSwitch},
+    {"experimental_feed_hook", FieldKind::kObject},
     // RunConfig
-    {"model_dir", Kind::kText},
-    {"tf_random_seed", Kind::kNumber},
-    {"save_summary_steps", Kind::kPositive},
-    {"save_checkpoints_steps", Kind::kPositive},
-    {"save_checkpoints_secs", Kind::kPositive},
-    {"keep_checkpoint_max", Kind::kNumber},
-    {"keep_checkpoint_every_n_hours", Kind::kReal},
-    {"log_step_count_steps", Kind::kPositive},
-    {"protocol", Kind::kText},
-    {"experimental_max_worker_delay_secs", Kind::kNumber},
-    {"session_creation_timeout_secs", Kind::kPositive},
-    {"checkpoint_save_graph_def", Kind::kSwitch},
-    {"master", Kind::kText},
-    {"evaluation_master", Kind::kText},
-    {"session_config", Kind::kObject},
-    {"train_distribute", Kind::kObject},
-    {"eval_distribute", Kind::kObject},
-    {"experimental_distribute", Kind::kObject},
-    {"device_fn", Kind::kObject},
-    {"cluster", Kind::kObject},
-    {"tpu_config", Kind::kObject},
+    {"model_dir", FieldKind::kText},
+    {"tf_random_seed", FieldKind::kNumber},
+    {"save_summary_steps", FieldKind::kPositive},
+    {"save_checkpoints_steps", FieldKind::kPositive},
+    {"save_checkpoints_secs", FieldKind::kPositive},
+    {"keep_checkpoint_max", FieldKind::kNumber},
+    {"keep_checkpoint_every_n_hours", FieldKind::kReal},
+    {"log_step_count_steps", FieldKind::kPositive},
+    {"protocol", FieldKind::kText},
+    {"experimental_max_worker_delay_secs", FieldKind::kNumber},
+    {"session_creation_timeout_secs", FieldKind::kPositive},
+    {"checkpoint_save_graph_def", FieldKind::kSwitch},
+    {"master", FieldKind::kText},
+    {"evaluation_master", FieldKind::kText},
+    {"session_config", FieldKind::kObject},
+    {"train_distribute", FieldKind::kObject},
+    {"eval_distribute", FieldKind::kObject},
+    {"experimental_distribute", FieldKind::kObject},
+    {"device_fn", FieldKind::kObject},
+    {"cluster", FieldKind::kObject},
+    {"tpu_config", FieldKind::kObject},
 };
 
 // Their numbers are their places, from 1 (tensorflow_estimator/python/estimator/tpu/tpu_config.py):
@@ -84,12 +84,38 @@ const Field* FindField(std::string_view name) {
   return found == std::end(kFields) ? nullptr : found;
 }
 
-std::vector<std::string> PlainFields() {
-  std::vector<std::string> names;
-  for (const Field& field : kFields) {
-    if (field.kind != Kind::kObject) names.emplace_back(field.name);
+// per_host_input_for_training knows all of them but the last one.
+std::vector<std::string> WordsForTraining() {
+  return {InputWords().begin(), InputWords().end() - 1};
+}
+
+constexpr std::size_t kMostNumbers = 1000;
+
+// Of one that is no object of a program.
+Shape ShapeOfField(FieldKind kind) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  switch (kind) {
+    case FieldKind::kText:
+    case FieldKind::kObject:
+      break;
+    case FieldKind::kNumber:
+      return shape::Number(0, kMost);
+    case FieldKind::kPositive:
+      return shape::Number(1, kMost);
+    case FieldKind::kReal:
+      return shape::Real();
+    case FieldKind::kSwitch:
+      return shape::Bool();
+    case FieldKind::kInput:
+      return shape::Either({shape::Bool(), shape::Word(WordsForTraining())});
+    case FieldKind::kEvalInput:
+      return shape::Word({"PER_HOST_V1", "SLICED"});
+    case FieldKind::kNumberLists: {
+      const Shape numbers = shape::ListOf(shape::Number(1, std::numeric_limits<int>::max()));
+      return shape::ListOf(shape::Either({shape::Null(), numbers})).Within(0, kMostNumbers);
+    }
   }
-  return names;
+  return shape::Text();
 }
 
 std::optional<Value> ReadReal(ValueReader& reader, const YamlNode& node, const Slot& slot) {
@@ -108,21 +134,19 @@ std::optional<Value> ReadInput(ValueReader& reader, const YamlNode& node, const 
   if (node.is_scalar() && node.plain && (node.text == "true" || node.text == "false")) {
     return Value(node.text == "true");
   }
-  static const std::vector<std::string> for_training(InputWords().begin(), InputWords().end() - 1);
-  const auto word = reader.ReadWord(node, slot, for_training);
+  const auto word = reader.ReadWord(node, slot, WordsForTraining());
   if (!word) return std::nullopt;
   return Value(NumberOf(*word));
 }
 
 std::optional<Value> ReadEvalInput(ValueReader& reader, const YamlNode& node, const Slot& slot) {
-  const auto word = reader.ReadWord(node, slot, {"PER_HOST_V1", "SLICED"});
+  const auto word = reader.ReadWord(node, slot, ShapeOfField(FieldKind::kEvalInput));
   if (!word) return std::nullopt;
   return Value(NumberOf(*word));
 }
 
 // [[1, 2, 1, 1], null]: an entry for each input, null where it is not cut.
 std::optional<Value> ReadNumberLists(ValueReader& reader, const YamlNode& node, const Slot& slot) {
-  constexpr std::size_t kMostNumbers = 1000;
   if (!reader.ExpectList(node, slot)) return std::nullopt;
   if (node.size > kMostNumbers) {
     reader.Error(node, slot, fmt::format("more than {} numbers", kMostNumbers));
@@ -146,31 +170,30 @@ std::optional<Value> ReadNumberLists(ValueReader& reader, const YamlNode& node, 
   return lists;
 }
 
-std::optional<Value> ReadField(ValueReader& reader, Kind kind, const YamlNode& node,
+std::optional<Value> ReadField(ValueReader& reader, FieldKind kind, const YamlNode& node,
                                const Slot& slot) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const auto as_value = [](auto read) -> std::optional<Value> {
     if (!read) return std::nullopt;
     return Value(*std::move(read));
   };
   switch (kind) {
-    case Kind::kText:
+    case FieldKind::kText:
       return as_value(reader.ReadPlain(node, slot));
-    case Kind::kNumber:
-      return as_value(reader.ReadInt(node, slot, 0, kMost));
-    case Kind::kPositive:
-      return as_value(reader.ReadInt(node, slot, 1, kMost));
-    case Kind::kSwitch:
+    case FieldKind::kNumber:
+      return as_value(reader.ReadInt(node, slot, ShapeOfField(kind)));
+    case FieldKind::kPositive:
+      return as_value(reader.ReadInt(node, slot, ShapeOfField(kind)));
+    case FieldKind::kSwitch:
       return as_value(reader.ReadBool(node, slot));
-    case Kind::kReal:
+    case FieldKind::kReal:
       return ReadReal(reader, node, slot);
-    case Kind::kInput:
+    case FieldKind::kInput:
       return ReadInput(reader, node, slot);
-    case Kind::kEvalInput:
+    case FieldKind::kEvalInput:
       return ReadEvalInput(reader, node, slot);
-    case Kind::kNumberLists:
+    case FieldKind::kNumberLists:
       return ReadNumberLists(reader, node, slot);
-    case Kind::kObject:
+    case FieldKind::kObject:
       break;
   }
   reader.Error(node, slot, fmt::format("`{}` is an object of the program", slot.key),
@@ -184,6 +207,24 @@ bool IsTpuConfigField(std::string_view name) {
   const auto* const first_of_run_config = FindField("model_dir");
   const Field* const field = FindField(name);
   return field != nullptr && field < first_of_run_config;
+}
+
+const Shape& RunConfigShape() {
+  static const Shape config = [] {
+    Shape map = shape::Map({});
+    for (const Field& field : kFields) {
+      if (field.kind == FieldKind::kObject) continue;
+      map.keys.push_back({std::string(field.name),
+                          fmt::format("A field of TensorFlow's {}.",
+                                      IsTpuConfigField(field.name) ? "TPUConfig" : "RunConfig"),
+                          ShapeOfField(field.kind)});
+    }
+    map.keys.push_back({std::string(kRunConfigFlags),
+                        "`false`: the fields stand in the files alone, and not behind the command.",
+                        shape::Bool()});
+    return map.Named("runConfig").NotBoth("save_checkpoints_steps", "save_checkpoints_secs");
+  }();
+  return config;
 }
 
 std::vector<std::pair<std::string, Value>> ReadRunConfig(ValueReader& reader, const YamlNode& node,
@@ -205,7 +246,7 @@ std::vector<std::pair<std::string, Value>> ReadRunConfig(ValueReader& reader, co
     }
     const Field* field = FindField(entry.key->text);
     if (field == nullptr) {
-      reader.UnknownKey(*entry.key, slot.Path(), PlainFields());
+      reader.UnknownKey(*entry.key, slot.Path(), RunConfigShape().Names());
       continue;
     }
     if (auto value = ReadField(reader, field->kind, *entry.value, below)) {

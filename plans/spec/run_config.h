@@ -20,6 +20,9 @@ bool IsTpuConfigField(std::string_view name);
 // The one key of `runConfig` that is podctl's own: `flags: false` leaves the fields to the files.
 inline constexpr std::string_view kRunConfigFlags = "flags";
 
+// The table of what it reads.
+const Shape& RunConfigShape();
+
 // In the order of the spec, kRunConfigFlags among them; what is wrong was reported and is left out.
 // Words of InputPipelineConfig come as TensorFlow's numbers for them.
 std::vector<std::pair<std::string, Value>> ReadRunConfig(ValueReader& reader, const YamlNode& node,

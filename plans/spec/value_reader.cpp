@@ -8,6 +8,7 @@
 
 #include "plans/spec/names.h"
 #include "plans/spec/references.h"
+#include "providers/base/error.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -176,6 +177,13 @@ void ValueReader::UnknownKey(const YamlNode& key, const std::string& context,
   if (suggestion.empty() && known.size() <= kFew) suggestion = "known here: " + Backquoted(known);
   Error(key, {context, key.text}, fmt::format("unknown key {}", FoundWords(key)),
         std::move(suggestion));
+}
+
+const Key* ValueReader::KnownKey(const YamlNode& key, const std::string& context,
+                                 const Shape& map) {
+  const Key* known = map.Find(key.text);
+  if (known == nullptr) UnknownKey(key, context, map.Names());
+  return known;
 }
 
 std::nullopt_t ValueReader::Refuse(const Expression& expression, std::string summary,
@@ -405,20 +413,17 @@ std::optional<std::string> ValueReader::ReadWord(const YamlNode& node, const Slo
   return std::nullopt;
 }
 
-bool ValueReader::ReadMap(const YamlNode& node, const Slot& slot,
-                          const std::vector<std::pair<std::string, KeyReader>>& keys) {
+bool ValueReader::ReadMap(const YamlNode& node, const Slot& slot, const Shape& map,
+                          const std::vector<std::pair<std::string, KeyReader>>& readers) {
+  PODCTL_CHECK(readers.size() == map.keys.size());
   if (!ExpectMap(node, slot)) return false;
   for (const YamlEntry& entry : node.entries) {
     const std::string& key = entry.key->text;
-    const auto found = std::find_if(keys.begin(), keys.end(),
-                                    [&](const auto& known) { return known.first == key; });
-    if (found != keys.end()) {
-      found->second(*entry.value, slot.Below(key));
-      continue;
-    }
-    std::vector<std::string> names;
-    for (const auto& [name, reader] : keys) names.push_back(name);
-    UnknownKey(*entry.key, slot.Path(), names);
+    if (KnownKey(*entry.key, slot.Path(), map) == nullptr) continue;
+    const auto found = std::find_if(readers.begin(), readers.end(),
+                                    [&](const auto& reader) { return reader.first == key; });
+    PODCTL_CHECK(found != readers.end());
+    found->second(*entry.value, slot.Below(key));
   }
   return true;
 }

@@ -18,6 +18,7 @@
 #include "plans/spec/other_states.h"
 #include "plans/spec/problems.h"
 #include "plans/spec/references.h"
+#include "plans/spec/shape.h"
 #include "plans/spec/yaml_tree.h"
 #include "providers/os/environment.h"
 #include "providers/os/withheld_files.h"
@@ -101,6 +102,8 @@ class ValueReader {
   // Unknown key, with the nearest of `known`, or all of them when there are few.
   void UnknownKey(const YamlNode& key, const std::string& context,
                   const std::vector<std::string>& known);
+  // What the table says of a key of a map at `context`; nullptr: it is unknown, which is reported.
+  const Key* KnownKey(const YamlNode& key, const std::string& context, const Shape& map);
 
   std::optional<TextValue> ReadText(const YamlNode& node, const Slot& slot, TextRules rules);
   // Plain text: no pods, no secrets.
@@ -108,15 +111,21 @@ class ValueReader {
   std::optional<bool> ReadBool(const YamlNode& node, const Slot& slot);
   std::optional<std::int64_t> ReadInt(const YamlNode& node, const Slot& slot, std::int64_t min,
                                       std::int64_t max);
+  std::optional<std::int64_t> ReadInt(const YamlNode& node, const Slot& slot, const Shape& shape) {
+    return ReadInt(node, slot, shape.min, shape.max);
+  }
   std::optional<std::chrono::milliseconds> ReadDuration(const YamlNode& node, const Slot& slot);
-  // A map, by what reads the value of each key; other keys are reported. False after a report that
-  // it is none.
+  // A map, by what reads the value of each key of its table; other keys are reported. False after a
+  // report that it is none.
   using KeyReader = std::function<void(const YamlNode& value, const Slot& slot)>;
-  bool ReadMap(const YamlNode& node, const Slot& slot,
-               const std::vector<std::pair<std::string, KeyReader>>& keys);
+  bool ReadMap(const YamlNode& node, const Slot& slot, const Shape& map,
+               const std::vector<std::pair<std::string, KeyReader>>& readers);
   // One of `words`, with the nearest as a suggestion.
   std::optional<std::string> ReadWord(const YamlNode& node, const Slot& slot,
                                       const std::vector<std::string>& words);
+  std::optional<std::string> ReadWord(const YamlNode& node, const Slot& slot, const Shape& shape) {
+    return ReadWord(node, slot, shape.words);
+  }
   bool ExpectMap(const YamlNode& node, const Slot& slot);
   bool ExpectList(const YamlNode& node, const Slot& slot);
 

@@ -62,7 +62,7 @@ class VariableResolver {
                     "write {default: …}");
       is_broken = true;
     } else if (!entry.value->is_null()) {
-      is_broken = !reader_.ReadMap(*entry.value, slot,
+      is_broken = !reader_.ReadMap(*entry.value, slot, VariableShape(),
                                    {{"default", read_default},
                                     {"description", read_description},
                                     {"sensitive", read_sensitive}}) ||
@@ -130,6 +130,14 @@ class VariableResolver {
 };
 
 }  // namespace
+
+const Shape& VariableShape() {
+  static const Shape variable = shape::Map(
+      {{"default", "Its value where none is given.", shape::Text().With(Expressions::kNone)},
+       {"description", "What it is for.", shape::Text().Like({"[\\s\\S]*", "text"})},
+       {"sensitive", "Whether it is never shown or stored.", shape::Bool()}});
+  return variable;
+}
 
 Variables ResolveVariables(const std::vector<YamlEntry>& declarations,
                            const VariableSources& sources, Problems& problems) {

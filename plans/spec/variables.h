@@ -19,6 +19,9 @@ struct VariableSources {
 
 // `declarations`: the entries of every file's `variables`. A variable without a value, or given but
 // not declared, is reported.
+// The table of what a declaration holds.
+const Shape& VariableShape();
+
 Variables ResolveVariables(const std::vector<YamlEntry>& declarations,
                            const VariableSources& sources, Problems& problems);
 

@@ -435,8 +435,8 @@ TEST(Arguments, SomeCommandsLookForNoState) {
     }
   }
   EXPECT_THAT(without,
-              ElementsAre("init", "validate", "auth status", "authorize", "emulator", "types",
-                          "versions", "completion", "version", "help", "__complete"));
+              ElementsAre("init", "validate", "schema", "auth status", "authorize", "emulator",
+                          "types", "versions", "completion", "version", "help", "__complete"));
   for (const char* command : {"apply", "show"}) {
     const Invocation saved = Parse({command, "plan.bin"});
     EXPECT_FALSE(saved.command->UsesState(saved.options)) << "a saved plan knows its own";

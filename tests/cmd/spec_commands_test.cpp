@@ -19,10 +19,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr const char* kSchema = "{}\n";
+
 class SpecCommandsTest : public ::testing::Test {
  protected:
-  int Init(const InitOptions& options) {
+  int Init(InitOptions options) {
     Clear();
+    options.schema = kSchema;
     const auto done = RunInit(options, files_, streams_);
     if (!done) err_ << FormatDiagnostic(DiagnosticOf("", done.error()), {});
     return done ? 0 : 1;
@@ -117,6 +120,35 @@ TEST_F(SpecCommandsTest, InitNeverOverwrites) {
   testing::ExpectGolden("cmd/init_exists.txt", err_.str());
 }
 
+// Editors find the schema by the spec's first line, also where a line of another tool was given.
+TEST_F(SpecCommandsTest, InitPutsTheSchemaBesideTheSpecThatNamesIt) {
+  const std::string line =
+      "gcloud compute tpus tpu-vm create x --accelerator-type=v4-8 "
+      "--version=tpu-ubuntu2204-base --zone=us-central2-b";
+  for (const InitOptions& options :
+       {InitOptions{.folder = "made"}, InitOptions{.folder = "taken", .from_command = line}}) {
+    EXPECT_EQ(Init(options), 0);
+    EXPECT_TRUE(files_.FileText(options.folder + "/podctl.yaml")
+                    .value_or("")
+                    .starts_with("# yaml-language-server: $schema=podctl.schema.json\n"));
+    EXPECT_EQ(files_.FileText(options.folder + "/podctl.schema.json"), kSchema);
+    EXPECT_THAT(out_.str(), HasSubstr("Wrote " + options.folder + "/podctl.schema.json"));
+  }
+  // To standard output there is no file to name.
+  EXPECT_EQ(Init({.folder = "-", .from_command = line}), 0);
+  EXPECT_THAT(out_.str(), ::testing::Not(HasSubstr("schema")));
+  EXPECT_FALSE(files_.FileText("podctl.schema.json"));
+}
+
+// Another spec of the folder may have brought it.
+TEST_F(SpecCommandsTest, InitLeavesASchemaThatIsThereAsItIs) {
+  files_.SetFile("podctl.schema.json", "mine");
+  EXPECT_EQ(Init({}), 0);
+  EXPECT_EQ(files_.FileText("podctl.schema.json"), "mine");
+  EXPECT_THAT(out_.str(), ::testing::Not(HasSubstr("schema")));
+  EXPECT_THAT(files_.FileText("podctl.yaml").value_or(""), HasSubstr("$schema=podctl.schema.json"));
+}
+
 TEST_F(SpecCommandsTest, ATemplateOfSeveralFilesIsWrittenWholeOrNotAtAll) {
   files_.SetFile("ours/pipeline.sh", "mine");
   EXPECT_EQ(Init({.template_name = "gitops", .folder = "ours"}), 1);
@@ -141,8 +173,10 @@ TEST_F(SpecCommandsTest, InitListsTemplates) {
 TEST_F(SpecCommandsTest, InitAnswersInJson) {
   streams_.json = true;
   EXPECT_EQ(Init({}), 0);
-  EXPECT_EQ(out_.str(), R"({"format_version":"1.0","path":"podctl.yaml","template":"minimal"})"
-                        "\n");
+  EXPECT_EQ(out_.str(),
+            R"({"format_version":"1.0","other_files":["podctl.schema.json"],"path":"podctl.yaml",)"
+            R"("template":"minimal"})"
+            "\n");
   EXPECT_EQ(Init({.list = true}), 0);
   EXPECT_EQ((*ParseJson(out_.str()))["templates"].AsList().size(), Templates().size());
 }

@@ -91,6 +91,8 @@ TEST_F(PlantedFilesTest, InitWritesThroughNone) {
   ExpectRefused({"init", "new", "--template", "gitops"}, "is a symbolic link");
   Link("other/.github", "../elsewhere");
   ExpectRefused({"init", "other", "--template", "gitops"}, "is a symbolic link");
+  Link("third/podctl.schema.json", "../elsewhere/schema");
+  ExpectRefused({"init", "third"}, "is a symbolic link");
   EXPECT_TRUE(std::filesystem::is_empty(box_.Path("elsewhere")));
 }
 

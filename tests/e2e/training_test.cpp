@@ -275,7 +275,9 @@ TEST_F(TrainingTest, ALineOfCalibanBecomesAJobThatRuns) {
   EXPECT_THAT(made.err, HasSubstr("Warning: mnist.py: Caliban builds it into an image"));
   EXPECT_EQ(box_.Run({"validate"}).code, 0);
   EXPECT_EQ(box_.Run({"init", "--from-command", line}).code, 1);  // it is there already
-  EXPECT_EQ(box_.Run({"init", "--from-command", line, "-"}).out, box_.ReadFile("podctl.yaml"));
+  EXPECT_EQ("# yaml-language-server: $schema=podctl.schema.json\n" +
+                box_.Run({"init", "--from-command", line, "-"}).out,
+            box_.ReadFile("podctl.yaml"));
   EXPECT_EQ(Apply().code, 0);
   EXPECT_EQ(StateOf(0), "JOB_STATE_RUNNING");
   const RunResult legacy = box_.Run({"init", "--from-command", line, "--legacy-request"});

@@ -69,6 +69,12 @@ const RecordCodec& FileKind::codec() const {
   return FileRecord::Codec();
 }
 
+Key FileKind::SectionKey() const {
+  return {std::string(section()),
+          "What other tools are to know of the pods, written on the machine that applies.",
+          shape::MapOf(kThingNamePattern, FileShape())};
+}
+
 Declared FileKind::Read(const YamlEntry& entry, const Section& section) const {
   FileSpec file = ReadFile(entry, section);
   Address address = FileAddress(file.name);

@@ -12,6 +12,7 @@ class FileKind final : public Kind {
   explicit FileKind(FileSystem& files) : files_(files) {}
 
   const RecordCodec& codec() const override;
+  Key SectionKey() const override;
   Declared Read(const YamlEntry& entry, const Section& section) const override;
   void Resolved(Declared* declared) const override;
   std::vector<Address> BuiltOn(const AnyRecord& record) const override;

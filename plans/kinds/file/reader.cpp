@@ -20,10 +20,7 @@ constexpr int kUsualMode = 0644;
 constexpr int kSensitiveMode = 0600;
 constexpr int kOthers = 0077;
 
-const std::vector<std::string>& FileKeys() {
-  static const std::vector<std::string> keys = {"path", "content", "mode"};
-  return keys;
-}
+constexpr Pattern kMode{"0?[4-7][0-7]{2}", "three octal digits, such as 0644"};
 
 // Whether one of its parts is "..", or it names no file.
 bool LeadsAway(const std::string& path) {
@@ -102,6 +99,22 @@ std::optional<int> ReadMode(const YamlNode& node, const Slot& slot, ValueReader&
 
 }  // namespace
 
+const Shape& FileShape() {
+  static const Shape file =
+      shape::Map(
+          {shape::Required("path",
+                           "Where it is written. A relative one starts at the spec's folder "
+                           "and cannot leave it.",
+                           shape::Text().Within(1, 0)),
+           shape::Required("content", "The text, which may refer to what is made.",
+                           shape::ThingText()),
+           {"mode",
+            "Three octal digits: `0644` unless given, `0600` where the content is sensitive.",
+            shape::Text().Like(kMode)}})
+          .Named("file");
+  return file;
+}
+
 FileSpec ReadFile(const YamlEntry& entry, const Section& section) {
   ValueReader& reader = section.reader;
   const YamlNode& key = *entry.key;
@@ -118,20 +131,19 @@ FileSpec ReadFile(const YamlEntry& entry, const Section& section) {
   const YamlNode* mode_node = nullptr;
   for (const YamlEntry& member : node.entries) {
     const Slot below = slot.Below(member.key->text);
+    if (reader.KnownKey(*member.key, slot.Path(), FileShape()) == nullptr) continue;
     if (member.key->text == "path") {
       ReadPath(*member.value, below, reader, &file);
     } else if (member.key->text == "content") {
       ReadContent(*member.value, below, reader, &file);
-    } else if (member.key->text == "mode") {
+    } else {
       mode_node = member.value.get();
       mode = ReadMode(*mode_node, below, reader);
-    } else {
-      reader.UnknownKey(*member.key, slot.Path(), FileKeys());
     }
   }
-  for (const char* needed : {"path", "content"}) {
-    if (node.Find(needed) != nullptr) continue;
-    reader.Error(key, slot, fmt::format("the file has no `{}`", needed));
+  for (const Key& needed : FileShape().keys) {
+    if (!needed.required || node.Find(needed.name) != nullptr) continue;
+    reader.Error(key, slot, fmt::format("the file has no `{}`", needed.name));
   }
   if (mode && file.sensitive && (*mode & kOthers) != 0) {
     reader.Error(*mode_node, slot.Below("mode"),

@@ -146,6 +146,11 @@ class OutputKind final : public plan_file::KindOf<OutputSpec> {
  public:
   const RecordCodec& codec() const override { return OutputRecord::Codec(); }
 
+  Key SectionKey() const override {
+    return {std::string(section()),
+            "What `podctl output` tells other tools, and other specs, of what was made.",
+            shape::MapOf(kThingNamePattern, shape::Either({shape::ThingText(), OutputShape()}))};
+  }
   Declared Read(const YamlEntry& entry, const Section& section) const override {
     OutputSpec output = ReadOutput(entry, section);
     Address address = OutputAddress(output.name);

@@ -44,7 +44,7 @@ class OutputReader {
       output_.description = reader_.ReadPlain(value, at).value_or("");
     };
     reader_.ReadMap(
-        *entry_.value, slot_,
+        *entry_.value, slot_, OutputShape(),
         {{"value", read_value}, {"sensitive", read_sensitive}, {"description", read_description}});
     if (entry_.value->Find("value") != nullptr) return;
     reader_.Error(*entry_.key, slot_, "the output has no `value`");
@@ -72,6 +72,16 @@ class OutputReader {
 };
 
 }  // namespace
+
+const Shape& OutputShape() {
+  static const Shape output =
+      shape::Map({shape::Required("value", "The text, which may refer to what is made.",
+                                  shape::ThingText()),
+                  {"sensitive", "Whether it is never shown, but by `--raw`.", shape::Bool()},
+                  {"description", "What it is for.", shape::Text()}})
+          .Named("output");
+  return output;
+}
 
 OutputSpec ReadOutput(const YamlEntry& entry, const Section& section) {
   return OutputReader(entry, section).Read();

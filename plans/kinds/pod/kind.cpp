@@ -16,6 +16,7 @@
 #include "plans/kinds/pod/preconditions.h"
 #include "plans/kinds/pod/reader/node_fields.h"
 #include "plans/kinds/pod/reader/pod_reader.h"
+#include "plans/kinds/pod/reader/pod_shape.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/settle.h"
@@ -146,6 +147,10 @@ class PodKind final : public plan_file::KindOf<PodChange> {
   const RecordCodec& codec() const override { return PodRecord::Codec(); }
 
   std::string_view section() const override { return "pods"; }
+  Key SectionKey() const override {
+    return {std::string(section()), "Pods by name; the address of `research` is `pod.research`.",
+            shape::MapOf(kThingNamePattern, PodShape())};
+  }
   Declared Read(const YamlEntry& entry, const Section& section) const override {
     PodSpec pod = PodReader(section).Read(*entry.key, *entry.value);
     return {PodAddress(pod.name), pod.place, Payload(std::move(pod), this)};

@@ -23,14 +23,49 @@ constexpr std::string_view kWorkersHint = "`all`, or numbers and ranges such as 
 // podctl's own step, the restart after a change of flags, has this name.
 // podctl's own steps.
 constexpr std::string_view kReservedNames[] = {kRuntimeStepName, kReadinessStepName};
-constexpr std::size_t kMostSteps = 1000;
+constexpr std::size_t kMostWorkerItems = 10'000;
 constexpr TextRules kStepText{.pods = true, .secrets = true};
 constexpr TextRules kScript{.pods = true, .secrets = true, .use = ReferenceUse::kShellText};
 
-const std::vector<std::string>& StepKeys() {
-  static const std::vector<std::string> keys = {"name",  "workers", "run",       "env",
-                                                "files", "timeout", "xrtVersion"};
-  return keys;
+constexpr Pattern kStepName{"(?!(?:tpu-runtime|readiness)$)[a-z0-9-]{1,63}",
+                            "lower-case letters, digits and -, and no name of podctl's own steps"};
+constexpr Pattern kXrtVersion{"[A-Za-z0-9._+-]{1,100}", "a version, such as 1.15.0"};
+
+Shape StepFileShape() {
+  return shape::Map(
+      {shape::Required("source", "A file or folder beside the spec.", shape::Text().Within(1, 0)),
+       shape::Required("destination", "Where it is put on the worker.",
+                       shape::Text().Within(1, 0))});
+}
+
+Shape MakeStepShape() {
+  const Shape workers = shape::Text().Like(kWorkersPattern);
+  return shape::Map(
+             {shape::Required("name", "The step's name: lower-case letters, digits and -.",
+                              shape::Text().Like(kStepName)),
+              {"workers", "Where it runs: `all`, unless given, or numbers and ranges, `[0, 2-3]`.",
+               shape::Either({workers, shape::ListOf(workers).Within(1, kMostWorkerItems)})},
+              {"run",
+               "A script, run with bash where the worker has it (else sh) and `-e`, from the home "
+               "folder.",
+               shape::ThingText().Within(1, 0)},
+              {"env", "Variables for it.",
+               shape::MapOf(kEnvironmentNamePattern, shape::ThingText())},
+              {"files", "Copied before the script runs.", shape::ListOf(StepFileShape())},
+              {"timeout", "Of the script on each worker; without it there is no limit.",
+               shape::Duration()},
+              {"xrtVersion", "In place of `run`: asks for a version of XRT.",
+               shape::Text().Like(kXrtVersion)}})
+      .Named("step")
+      .NotBoth("xrtVersion", "run")
+      .NotBoth("xrtVersion", "env")
+      .NotBoth("xrtVersion", "files")
+      .NeedsOneOf({"run", "files", "xrtVersion"});
+}
+
+// Of one step.
+const Shape& StepShape() {
+  return BootstrapShape().of.front();
 }
 
 bool IsStepName(std::string_view name) {
@@ -48,8 +83,9 @@ class StepReader {
   std::vector<StepSpec> Read(const YamlEntry& bootstrap, const Slot& slot) {
     std::vector<StepSpec> steps;
     if (!reader_.ExpectList(*bootstrap.value, slot)) return steps;
-    if (bootstrap.value->items.size() > kMostSteps) {
-      reader_.Error(*bootstrap.key, slot, fmt::format("more than {} steps", kMostSteps));
+    const std::size_t most = BootstrapShape().most;
+    if (bootstrap.value->items.size() > most) {
+      reader_.Error(*bootstrap.key, slot, fmt::format("more than {} steps", most));
       return steps;
     }
     std::map<std::string, const YamlNode*> names;
@@ -77,6 +113,7 @@ class StepReader {
     StepSpec step;
     step.place = node.Place();
     for (const YamlEntry& entry : node.entries) {
+      if (reader_.KnownKey(*entry.key, slot.Path(), StepShape()) == nullptr) continue;
       ReadKey(entry, slot.Below(entry.key->text), step);
     }
     const YamlEntry* files = node.Find("files");
@@ -137,10 +174,8 @@ class StepReader {
       ReadVariables(value, slot, step);
     } else if (key == "files") {
       ReadFiles(value, slot, step);
-    } else if (key == "timeout") {
-      step.timeout = reader_.ReadDuration(value, slot).value_or(step.timeout);
     } else {
-      reader_.UnknownKey(*entry.key, slot.context, StepKeys());
+      step.timeout = reader_.ReadDuration(value, slot).value_or(step.timeout);
     }
   }
 
@@ -178,11 +213,10 @@ class StepReader {
   }
 
   void ReadWorkers(const YamlNode& node, const Slot& slot, StepSpec& step) {
-    constexpr std::size_t kMostItems = 10'000;
     if (node.is_scalar() && node.text == "all") return;
     WorkerSelection selection;
     if (node.is_list()) {
-      if (node.items.empty() || node.items.size() > kMostItems) {
+      if (node.items.empty() || node.items.size() > kMostWorkerItems) {
         reader_.Error(node, slot, node.items.empty() ? "no workers" : "too many items",
                       std::string(kWorkersHint));
         return;
@@ -229,7 +263,8 @@ class StepReader {
 
   void ReadFiles(const YamlNode& node, const Slot& slot, StepSpec& step) {
     if (!reader_.ExpectList(node, slot)) return;
-    static const std::vector<std::string> keys = {"source", "destination"};
+    const Shape& form = StepShape().At("files").of.front();
+    const std::vector<std::string> keys = form.Names();
     std::vector<const YamlNode*> at;
     bool ok = true;
     for (const YamlNodePtr& item : node.items) {
@@ -238,10 +273,7 @@ class StepReader {
         continue;
       }
       for (const YamlEntry& entry : item->entries) {
-        if (std::find(keys.begin(), keys.end(), entry.key->text) == keys.end()) {
-          reader_.UnknownKey(*entry.key, slot.Path(), keys);
-          ok = false;
-        }
+        ok = reader_.KnownKey(*entry.key, slot.Path(), form) != nullptr && ok;
       }
       StepFile file;
       for (const std::string& key : keys) {
@@ -275,6 +307,11 @@ class StepReader {
 };
 
 }  // namespace
+
+const Shape& BootstrapShape() {
+  static const Shape bootstrap = shape::ListOf(MakeStepShape()).Within(0, 1000);
+  return bootstrap;
+}
 
 std::vector<StepSpec> ReadSteps(ValueReader& reader, FileSystem& files, const YamlEntry& bootstrap,
                                 const Slot& slot) {

@@ -28,6 +28,10 @@ class TrainingJobKind final : public plan_file::KindOf<TrainingJobSpec> {
  public:
   const RecordCodec& codec() const override { return TrainingRecord::Codec(); }
 
+  Key SectionKey() const override {
+    return {std::string(section()), "Custom jobs of Vertex AI, planned and applied like pods.",
+            shape::MapOf(kThingNamePattern, TrainingJobShape())};
+  }
   Declared Read(const YamlEntry& entry, const Section& section) const override {
     TrainingJobSpec job = ReadTrainingJob(entry, section);
     const SourcePlace place = job.place;

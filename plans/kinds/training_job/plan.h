@@ -11,6 +11,7 @@
 #include "plans/engine/kind.h"
 #include "plans/engine/task.h"
 #include "plans/kinds/training_job/spec.h"
+#include "plans/spec/shape.h"
 
 namespace podctl {
 
@@ -32,6 +33,9 @@ std::vector<AttributeChange> SubmitAttributes(const TrainingJobSpec& job,
                                               const ReferenceLookup& nodes);
 
 std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context);
+
+// The table of an entry of `trainingJobs`.
+const Shape& TrainingJobShape();
 
 // An entry of `trainingJobs`, in the manner of Caliban, checked against its grammar and its tables
 // (requests.h). What is wrong is reported, and the rest read all the same.

@@ -14,14 +14,15 @@
 namespace podctl {
 namespace {
 
+// Less than the 64 of the service, as podctl adds one.
+constexpr std::size_t kMostLabels = 60;
 constexpr std::size_t kMostArgs = 1000;
-constexpr std::size_t kMostLabels = 60;  // 64 at the service, and podctl adds one
 
-const std::vector<std::string>& JobKeys() {
-  static const std::vector<std::string> keys = {"tpuSpec", "gpuSpec", "machineType", "image",
-                                                "args",    "region",  "project",     "labels"};
-  return keys;
-}
+constexpr Pattern kAccelerator{"[^x]+x[^x]+", "COUNTxTYPE, such as 8xV2"};
+constexpr Pattern kAcceleratorOrNone{"none|[^x]+x[^x]+", "COUNTxTYPE, such as 4xV100, or none"};
+constexpr Pattern kRegion{"[a-z0-9-]+-[a-z0-9-]*[0-9]", "a region, such as us-central1"};
+constexpr Pattern kLabelKey{"[a-z][a-z0-9_-]{0,62}", "a letter, then a-z, 0-9, - and _"};
+constexpr Pattern kLabelText{"[a-z0-9_-]{0,63}", "a-z, 0-9, - and _"};
 
 // "us-central1": words of lower-case letters and digits, the last with its number.
 bool LooksLikeRegion(std::string_view region) {
@@ -63,6 +64,7 @@ class TrainingJobReader {
  private:
   void ReadKey(const YamlEntry& entry, const Slot& slot) {
     const std::string& key = entry.key->text;
+    if (reader_.KnownKey(*entry.key, slot.context, TrainingJobShape()) == nullptr) return;
     const YamlNode& value = *entry.value;
     if (key == "tpuSpec" || key == "gpuSpec") return ReadSpec(value, slot);
     if (key == "args") return ReadArgs(value, slot);
@@ -70,9 +72,7 @@ class TrainingJobReader {
     std::string* target = key == "machineType" ? &job_.machine_type
                           : key == "image"     ? &job_.image
                           : key == "region"    ? &job_.region
-                          : key == "project"   ? &job_.project
-                                               : nullptr;
-    if (target == nullptr) return reader_.UnknownKey(*entry.key, slot.context, JobKeys());
+                                               : &job_.project;
     const auto text = reader_.ReadPlain(value, slot);
     if (!text) return;
     if (text->empty()) return reader_.Error(value, slot, fmt::format("`{}` is empty", key));
@@ -101,8 +101,9 @@ class TrainingJobReader {
 
   void ReadArgs(const YamlNode& node, const Slot& slot) {
     if (!reader_.ExpectList(node, slot)) return;
-    if (node.items.size() > kMostArgs) {
-      return reader_.Error(node, slot, fmt::format("more than {} arguments", kMostArgs));
+    const std::size_t most = TrainingJobShape().At("args").most;
+    if (node.items.size() > most) {
+      return reader_.Error(node, slot, fmt::format("more than {} arguments", most));
     }
     for (const YamlNodePtr& item : node.items) {
       auto text = reader_.ReadText(*item, slot, {.pods = true, .things = true});
@@ -112,8 +113,9 @@ class TrainingJobReader {
 
   void ReadLabels(const YamlNode& node, const Slot& slot) {
     if (!reader_.ExpectMap(node, slot)) return;
-    if (node.entries.size() > kMostLabels) {
-      return reader_.Error(node, slot, fmt::format("more than {} labels", kMostLabels));
+    const std::size_t most = TrainingJobShape().At("labels").most;
+    if (node.entries.size() > most) {
+      return reader_.Error(node, slot, fmt::format("more than {} labels", most));
     }
     for (const YamlEntry& entry : node.entries) {
       const std::string& key = entry.key->text;
@@ -202,6 +204,28 @@ class TrainingJobReader {
 };
 
 }  // namespace
+
+const Shape& TrainingJobShape() {
+  static const Shape job =
+      shape::Map(
+          {{"tpuSpec", "TPUs, in a pool of their own beside the master: `8xV2` or `8xV3`.",
+            shape::Text().Like(kAccelerator).OnlyText().Such({"8xV2", "8xV3"})},
+           {"gpuSpec", "GPUs of the master, such as `4xV100`; `none` for a master without.",
+            shape::Text().Like(kAcceleratorOrNone).OnlyText().Such({"1xP100", "4xV100", "none"})},
+           {"machineType",
+            "Of the master; `n1-standard-8` with GPUs and `n1-highcpu-32` without, unless given.",
+            shape::Word(MasterMachines())},
+           shape::Required("image", "The URI of the container's image. podctl builds nothing.",
+                           shape::Text().Within(1, 0)),
+           {"args", "Its arguments.", shape::ListOf(shape::ThingText()).Within(0, kMostArgs)},
+           {"region", "`us-central1` unless given.", shape::Text().Like(kRegion).OnlyText()},
+           {"project", "The Google Cloud project, where it is not that of the spec.",
+            shape::Text().Like(kProjectPattern)},
+           {"labels", "Labels of the job.",
+            shape::MapOf(kLabelKey, shape::Text().Like(kLabelText)).Within(0, kMostLabels)}})
+          .Named("trainingJob");
+  return job;
+}
 
 TrainingJobSpec ReadTrainingJob(const YamlEntry& entry, const Section& section) {
   return TrainingJobReader(section.reader, section.project).Read(*entry.key, *entry.value);

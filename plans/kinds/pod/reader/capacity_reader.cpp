@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plans/kinds/pod/reader/node_fields.h"
+#include "plans/kinds/pod/reader/pod_shape.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/names.h"
 #include "providers/base/text.h"
@@ -16,7 +17,6 @@
 namespace podctl {
 namespace {
 
-constexpr std::size_t kMostZones = 32;
 constexpr std::chrono::hours kLongestRetry{30 * 24};
 constexpr const char* kCapacity = "capacity";
 
@@ -33,25 +33,25 @@ void CapacityReader::ReadCapacity(const YamlEntry& entry, const Slot& slot) {
   for (const YamlEntry& member : node.entries) {
     const std::string& key = member.key->text;
     const Slot below = slot.Below(key);
+    if (reader_.KnownKey(*member.key, slot.Path(), CapacityShape()) == nullptr) continue;
     if (key == "retry") {
       const auto retry = reader_.ReadDuration(*member.value, below);
       if (retry && *retry > kLongestRetry) {
         reader_.Error(*member.value, below, "`retry` is longer than 720h", "at most `720h`");
       }
       pod_.capacity->retry = retry.value_or(std::chrono::milliseconds(0));
-    } else if (key == "zones") {
-      ReadZones(*member.value, below);
     } else {
-      reader_.UnknownKey(*member.key, slot.Path(), {"retry", "zones"});
+      ReadZones(*member.value, below);
     }
   }
 }
 
 void CapacityReader::ReadZones(const YamlNode& node, const Slot& slot) {
   if (!reader_.ExpectList(node, slot)) return;
-  if (node.items.size() > kMostZones) {
+  const std::size_t most = CapacityShape().At("zones").most;
+  if (node.items.size() > most) {
     return reader_.Error(node, slot, fmt::format("{} zones are too many", node.items.size()),
-                         fmt::format("{} at most", kMostZones));
+                         fmt::format("{} at most", most));
   }
   for (const YamlNodePtr& item : node.items) {
     const auto zone = reader_.ReadPlain(*item, slot);
@@ -66,7 +66,8 @@ void CapacityReader::ReadZones(const YamlNode& node, const Slot& slot) {
 }
 
 void CapacityReader::ReadOnPreemption(const YamlNode& node, const Slot& slot) {
-  pod_.recreate_when_lost = reader_.ReadWord(node, slot, {"report", "recreate"}) == "recreate";
+  pod_.recreate_when_lost =
+      reader_.ReadWord(node, slot, OwnKeys().At("onPreemption")) == "recreate";
 }
 
 void CapacityReader::Check(const YamlNode& pod, const std::string& context) {
@@ -93,14 +94,7 @@ namespace {
 using gcp::Term;
 using gcp::TermType;
 
-constexpr int kMostSlices = 256;
 constexpr const char* kQueued = "queuedResource";
-
-std::vector<std::string> MembersOf(const std::string& prefix) {
-  std::vector<std::string> names = MembersBelow(gcp::QueuedTerms(), prefix);
-  if (prefix.empty()) names.insert(names.begin(), "id");
-  return names;
-}
 
 // "21600s": how the service writes a duration (google.protobuf.Duration as JSON).
 std::string Seconds(std::chrono::milliseconds duration) {
@@ -133,23 +127,22 @@ void QueueReader::ReadQueuedResource(const YamlEntry& entry, const Slot& slot) {
                          "leave it out, or ask for one: `queuedResource: {spot: true}`");
   }
   if (!reader_.ExpectMap(node, slot)) return;
-  ReadTerms(node, slot, "", false);
+  ReadTerms(node, slot, "", QueuedResourceShape());
   CheckTier(node, slot);
 }
 
 void QueueReader::ReadTerms(const YamlNode& node, const Slot& slot, const std::string& prefix,
-                            bool exclusive) {
+                            const Shape& map) {
+  const bool exclusive = map.most == 1;
   const YamlEntry* first = nullptr;
   for (const YamlEntry& entry : node.entries) {
     const std::string& key = entry.key->text;
     const Slot below = slot.Below(key);
+    const Key* known = reader_.KnownKey(*entry.key, slot.Path(), map);
+    if (known == nullptr) continue;
     if (prefix.empty() && key == "id") {
       const auto id = reader_.ReadPlain(*entry.value, below);
       if (id && CheckNodeId(reader_, *entry.value, below, *id)) pod_.queued->id = *id;
-      continue;
-    }
-    if (gcp::FindQueuedTerm(prefix + key) == nullptr) {
-      reader_.UnknownKey(*entry.key, slot.Path(), MembersOf(prefix));
       continue;
     }
     if (exclusive && first != nullptr) {
@@ -157,11 +150,12 @@ void QueueReader::ReadTerms(const YamlNode& node, const Slot& slot, const std::s
       continue;
     }
     first = &entry;
-    ReadTerm(entry, below, prefix + key);
+    ReadTerm(entry, below, prefix + key, known->shape);
   }
 }
 
-void QueueReader::ReadTerm(const YamlEntry& entry, const Slot& slot, const std::string& path) {
+void QueueReader::ReadTerm(const YamlEntry& entry, const Slot& slot, const std::string& path,
+                           const Shape& shape) {
   const YamlNode& node = *entry.value;
   const Term& term = *gcp::FindQueuedTerm(path);
   Value& terms = pod_.queued->terms;
@@ -172,9 +166,9 @@ void QueueReader::ReadTerm(const YamlEntry& entry, const Slot& slot, const std::
         return;
       }
       terms.SetPath(path, true);
-      return ReadTerms(node, slot, path + ".", term.exclusive);
+      return ReadTerms(node, slot, path + ".", shape.of.back());
     case TermType::kMessage:
-      if (reader_.ExpectMap(node, slot)) ReadTerms(node, slot, path + ".", term.exclusive);
+      if (reader_.ExpectMap(node, slot)) ReadTerms(node, slot, path + ".", shape);
       return;
     case TermType::kDuration:
       if (const auto duration = reader_.ReadDuration(node, slot)) {
@@ -194,8 +188,7 @@ void QueueReader::ReadTerm(const YamlEntry& entry, const Slot& slot, const std::
       if (reader_.ReadBool(node, slot).value_or(false)) terms.SetPath(path, true);
       return;
     case TermType::kEnum:
-      if (const auto word = reader_.ReadWord(node, slot, SplitWords(term.words)))
-        terms.SetPath(path, *word);
+      if (const auto word = reader_.ReadWord(node, slot, shape)) terms.SetPath(path, *word);
       return;
     case TermType::kText:
       if (const auto text = reader_.ReadPlain(node, slot)) terms.SetPath(path, *text);
@@ -246,14 +239,10 @@ void QueueReader::ReadTimeouts(const YamlNode& node, const Slot& slot) {
   if (!reader_.ExpectMap(node, slot)) return;
   for (const YamlEntry& entry : node.entries) {
     const std::string& key = entry.key->text;
+    if (reader_.KnownKey(*entry.key, slot.Path(), TimeoutsShape()) == nullptr) continue;
     std::optional<std::chrono::milliseconds>* timeout = key == "queue"    ? &pod_.queue_timeout
                                                         : key == "create" ? &pod_.create_timeout
-                                                        : key == "boot"   ? &pod_.boot_timeout
-                                                                          : nullptr;
-    if (timeout == nullptr) {
-      reader_.UnknownKey(*entry.key, slot.Path(), {"queue", "create", "boot"});
-      continue;
-    }
+                                                                          : &pod_.boot_timeout;
     *timeout = reader_.ReadDuration(*entry.value, slot.Below(key));
     if (*timeout && (*timeout)->count() == 0) {
       reader_.Error(*entry.value, slot.Below(key), fmt::format("`{}` cannot be zero", key),
@@ -265,7 +254,7 @@ void QueueReader::ReadTimeouts(const YamlNode& node, const Slot& slot) {
 void QueueReader::Check(const YamlNode& pod, const std::string& context) {
   if (const YamlEntry* slices = pod.Find("slices")) {
     const Slot slot{context, "slices"};
-    const auto count = reader_.ReadInt(*slices->value, slot, 1, kMostSlices);
+    const auto count = reader_.ReadInt(*slices->value, slot, OwnKeys().At("slices"));
     if (!pod_.queued && count.value_or(1) > 1) {
       reader_.Error(*slices->key, slot, "`slices` needs a queued resource",
                     "add `queuedResource: {}`");

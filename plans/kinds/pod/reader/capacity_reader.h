@@ -39,8 +39,11 @@ class QueueReader {
   void Check(const YamlNode& pod, const std::string& context);
 
  private:
-  void ReadTerms(const YamlNode& node, const Slot& slot, const std::string& prefix, bool exclusive);
-  void ReadTerm(const YamlEntry& entry, const Slot& slot, const std::string& path);
+  // `prefix`: of the terms that `map` is the table of.
+  void ReadTerms(const YamlNode& node, const Slot& slot, const std::string& prefix,
+                 const Shape& map);
+  void ReadTerm(const YamlEntry& entry, const Slot& slot, const std::string& path,
+                const Shape& shape);
   void CheckTier(const YamlNode& queued, const Slot& slot);
   // That the pod's API version knows them all.
   void CheckVersion(const YamlNode& queued, const Slot& slot, const std::string& prefix);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "plans/kinds/pod/reader/node_fields.h"
+#include "plans/kinds/pod/reader/pod_shape.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/references.h"
 #include "plans/spec/runtime_flags.h"
@@ -29,11 +30,6 @@ TextRules RulesOf(const std::string& key) {
   if (IsExecutedByGuest(key)) rules.use = ReferenceUse::kGuestScript;
   if (key == kRuntimeVariablesKey) rules.use = ReferenceUse::kDockerText;
   return rules;
-}
-
-const std::vector<std::string>& SourceKeys() {
-  static const std::vector<std::string> keys = {"value", "file", "env", "secret", "sensitive"};
-  return keys;
 }
 
 bool IsMetadataKey(std::string_view key) {
@@ -103,9 +99,7 @@ std::optional<MetadataEntry> MetadataReader::ReadSource(const YamlNode& map, con
   bool ok = true;
   for (const YamlEntry& entry : map.entries) {
     const std::string& key = entry.key->text;
-    const auto& known = SourceKeys();
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      reader_.UnknownKey(*entry.key, slot.Path(), known);
+    if (reader_.KnownKey(*entry.key, slot.Path(), MetadataSourceShape()) == nullptr) {
       ok = false;
     } else if (key == "sensitive") {
       sensitive = reader_.ReadBool(*entry.value, slot.Below(key)).value_or(true);
@@ -319,10 +313,11 @@ void PublishKeysReader::ReadMap(const YamlNode& map, const Slot& slot) {
   const YamlNode* file = nullptr;
   for (const YamlEntry& entry : map.entries) {
     const Slot below = slot.Below(entry.key->text);
+    if (reader_.KnownKey(*entry.key, slot.Path(), PublishedKeyShape()) == nullptr) continue;
     if (entry.key->text == "file") {
       file = entry.value.get();
       path = reader_.ReadPlain(*entry.value, below);
-    } else if (entry.key->text == "user") {
+    } else {
       user = reader_.ReadPlain(*entry.value, below).value_or("");
       if (!IsUserName(user)) {
         reader_.Error(*entry.value, below,
@@ -330,8 +325,6 @@ void PublishKeysReader::ReadMap(const YamlNode& map, const Slot& slot) {
                       "letters, digits and - _ .");
         return;
       }
-    } else {
-      reader_.UnknownKey(*entry.key, slot.Path(), {"file", "user"});
     }
   }
   if (file == nullptr) {

@@ -16,6 +16,7 @@
 #include "plans/kinds/pod/reader/capacity_reader.h"
 #include "plans/kinds/pod/reader/metadata_reader.h"
 #include "plans/kinds/pod/reader/node_fields.h"
+#include "plans/kinds/pod/reader/pod_shape.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/reader.h"
@@ -28,33 +29,6 @@
 
 namespace podctl {
 namespace {
-
-constexpr int kLargestPort = 65535;
-
-const std::vector<std::string>& OwnKeys() {
-  static const std::vector<std::string> keys = {
-      "nodeId",     "project",  "zone",      "apiVersion",   "desiredState", "libtpuFlags",
-      "runtimeEnv", "ssh",      "bootstrap", "lifecycle",    "dependsOn",    "queuedResource",
-      "slices",     "timeouts", "capacity",  "onPreemption", "tunnels"};
-  return keys;
-}
-
-const std::vector<std::string>& SshKeys() {
-  static const std::vector<std::string> keys = {
-      "user",        "port",      "identityFile", "address",   "hostKeys", "publishKey",
-      "publishKeys", "transport", "check",        "proxyJump", "iap"};
-  return keys;
-}
-
-const std::vector<std::string>& LifecycleKeys() {
-  static const std::vector<std::string> keys = {"preventDestroy", "ignoreChanges",
-                                                "createBeforeDestroy", "replaceTriggeredBy"};
-  return keys;
-}
-
-bool IsOneOf(const std::string& word, const std::vector<std::string>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 // What gcloud and Compute Engine call otherwise than the API's Node does, and no typo of it.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
@@ -77,7 +51,7 @@ std::string OtherName(std::string_view word) {
 
 // A key of `lifecycle`, put one level too high, perhaps as terraform spells it; "": it is none.
 std::string LifecycleKeyOf(std::string_view word) {
-  const auto& keys = LifecycleKeys();
+  const std::vector<std::string> keys = LifecycleShape().Names();
   const auto found = std::find_if(keys.begin(), keys.end(), [&](const std::string& key) {
     return BareWord(key) == BareWord(word);
   });
@@ -99,9 +73,7 @@ void ReportUnknown(ValueReader& reader, const YamlNode& key, const Slot& slot) {
                  fmt::format("did you mean `{}`?", elsewhere));
     return;
   }
-  std::vector<std::string> known = WritableMembers("");
-  known.insert(known.end(), OwnKeys().begin(), OwnKeys().end());
-  reader.UnknownKey(key, slot.context, known);
+  reader.UnknownKey(key, slot.context, PodShape().Names());
 }
 
 // The service knows accelerator types in lower case, and gcloud sends them so.
@@ -118,7 +90,9 @@ std::optional<int> ReadPort(const std::string& text) {
   int port = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, code] = std::from_chars(text.data(), end, port);
-  if (code != std::errc() || rest != end || port < 1 || port > kLargestPort) return std::nullopt;
+  if (code != std::errc() || rest != end || port < 1 || port > SshShape().At("port").max) {
+    return std::nullopt;
+  }
   return port;
 }
 
@@ -190,8 +164,8 @@ void PodReader::ReadKeys(const YamlNode& map, const std::string& context, PodSpe
     const gcp::Field* field =
         key.find('.') == std::string::npos ? gcp::FindNodeField(key) : nullptr;
     if (key == "metadata" || key == "libtpuFlags" || key == "runtimeEnv") continue;
-    if (IsOneOf(key, OwnKeys())) {
-      ReadOwnKey(entry, slot, pod);
+    if (const Key* own = OwnKeys().Find(key)) {
+      ReadOwnKey(entry, slot, own->shape, pod);
     } else if (field == nullptr) {
       ReportUnknown(reader_, *entry.key, slot);
     } else if (field->field_class == gcp::FieldClass::kOutputOnly) {
@@ -203,7 +177,8 @@ void PodReader::ReadKeys(const YamlNode& map, const std::string& context, PodSpe
   MetadataReader(reader_, files_, pod).Read(map, context);
 }
 
-void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod) {
+void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, const Shape& shape,
+                           PodSpec& pod) {
   const std::string& key = entry.key->text;
   const YamlNode& value = *entry.value;
   if (key == "nodeId") {
@@ -217,9 +192,9 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
     const auto zone = reader_.ReadPlain(value, slot);
     if (zone && CheckZone(reader_, value, slot, *zone)) pod.zone = *zone;
   } else if (key == "apiVersion") {
-    ReadApiVersion(entry, slot, pod);
+    ReadApiVersion(entry, slot, shape, pod);
   } else if (key == "desiredState") {
-    pod.desired_state = reader_.ReadWord(value, slot, {"READY", "STOPPED"});
+    pod.desired_state = reader_.ReadWord(value, slot, shape);
   } else if (key == "ssh") {
     ReadSsh(value, slot, pod);
   } else if (key == "bootstrap") {
@@ -244,19 +219,23 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
 }
 
 // A node says the same of itself in other words, which `gcloud … describe` prints.
-void PodReader::ReadApiVersion(const YamlEntry& entry, const Slot& slot, PodSpec& pod) {
+void PodReader::ReadApiVersion(const YamlEntry& entry, const Slot& slot, const Shape& shape,
+                               PodSpec& pod) {
   const gcp::Field& of_node = *gcp::FindNodeField("apiVersion");
   if (gcp::IsEnumWord(of_node, entry.value->text)) {
     ReportOutputOnly(reader_, of_node, *entry.key, slot);
     return;
   }
-  const auto name = reader_.ReadWord(*entry.value, slot, {"v2", "v2alpha1"});
+  const auto name = reader_.ReadWord(*entry.value, slot, shape);
   if (name) pod.api_version = ParseApiVersion(*name);
 }
 
 void PodReader::ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod) {
   if (!reader_.ExpectMap(node, slot)) return;
-  for (const YamlEntry& entry : node.entries) ReadSshKey(entry, slot.Below(entry.key->text), pod);
+  for (const YamlEntry& entry : node.entries) {
+    const Key* key = reader_.KnownKey(*entry.key, slot.Path(), SshShape());
+    if (key != nullptr) ReadSshKey(*entry.value, slot.Below(key->name), key->shape, pod);
+  }
   if (const YamlEntry* keys = node.Find("publishKeys")) {  // of `user`, which may stand below it
     PublishKeysReader(reader_, files_, pod).Read(*keys->value, slot.Below("publishKeys"));
   }
@@ -266,9 +245,9 @@ void PodReader::ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod) {
   }
 }
 
-void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod) {
-  const std::string& key = entry.key->text;
-  const YamlNode& value = *entry.value;
+void PodReader::ReadSshKey(const YamlNode& value, const Slot& slot, const Shape& shape,
+                           PodSpec& pod) {
+  const std::string& key = slot.key;
   if (key == "user") {
     const auto user = reader_.ReadPlain(value, slot);
     if (!user) return;
@@ -278,19 +257,18 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
     }
     pod.ssh.user = *user;
   } else if (key == "port") {
-    pod.ssh.port =
-        static_cast<int>(reader_.ReadInt(value, slot, 1, kLargestPort).value_or(pod.ssh.port));
+    pod.ssh.port = static_cast<int>(reader_.ReadInt(value, slot, shape).value_or(pod.ssh.port));
   } else if (key == "identityFile") {
     const auto path = reader_.ReadPlain(value, slot);
     if (path) pod.ssh.identity_file = PathFromSpec(value, *path);
   } else if (key == "address") {
-    const auto address = reader_.ReadWord(value, slot, {"external", "internal"});
+    const auto address = reader_.ReadWord(value, slot, shape);
     pod.ssh.internal_address = address == "internal";
     if (address == "external") pod.ssh.external_address = true;
   } else if (key == "hostKeys") {
-    pod.ssh.strict_host_keys = reader_.ReadWord(value, slot, {"pinned", "strict"}) == "strict";
+    pod.ssh.strict_host_keys = reader_.ReadWord(value, slot, shape) == "strict";
   } else if (key == "transport") {
-    if (reader_.ReadWord(value, slot, {"libssh2", "openssh"}) == "openssh") {
+    if (reader_.ReadWord(value, slot, shape) == "openssh") {
       pod.ssh.transport = "openssh";
     }
   } else if (key == "proxyJump") {
@@ -306,13 +284,9 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
   } else if (key == "publishKey") {
     pod.publish_ssh_key = reader_.ReadBool(value, slot).value_or(true);
     if (!pod.publish_ssh_key) pod.ssh.withhold_key = true;
-  } else if (key == "publishKeys") {
-    return;  // ReadSsh
   } else if (key == "check") {
     pod.check_ready = reader_.ReadBool(value, slot).value_or(true);
-  } else {
-    reader_.UnknownKey(*entry.key, slot.context, SshKeys());
-  }
+  }  // publishKeys: ReadSsh
 }
 
 void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& pod) {
@@ -320,16 +294,15 @@ void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& p
   for (const YamlEntry& entry : node.entries) {
     const std::string& key = entry.key->text;
     const Slot below = slot.Below(key);
+    if (reader_.KnownKey(*entry.key, slot.Path(), LifecycleShape()) == nullptr) continue;
     if (key == "preventDestroy") {
       pod.lifecycle.prevent_destroy = reader_.ReadBool(*entry.value, below).value_or(false);
     } else if (key == "createBeforeDestroy") {
       pod.lifecycle.create_before_destroy = reader_.ReadBool(*entry.value, below).value_or(false);
     } else if (key == "ignoreChanges") {
       ReadIgnoreChanges(*entry.value, below, pod);
-    } else if (key == "replaceTriggeredBy") {
-      ReadTriggers(*entry.value, below, pod);
     } else {
-      reader_.UnknownKey(*entry.key, slot.Path(), LifecycleKeys());
+      ReadTriggers(*entry.value, below, pod);
     }
   }
 }

@@ -27,10 +27,10 @@ class PodReader {
  private:
   void ReadPortOfAll(const YamlNode& key, const Slot& slot, PodSpec& pod);
   void ReadKeys(const YamlNode& map, const std::string& context, PodSpec& pod);
-  void ReadOwnKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod);
-  void ReadApiVersion(const YamlEntry& entry, const Slot& slot, PodSpec& pod);
+  void ReadOwnKey(const YamlEntry& entry, const Slot& slot, const Shape& shape, PodSpec& pod);
+  void ReadApiVersion(const YamlEntry& entry, const Slot& slot, const Shape& shape, PodSpec& pod);
   void ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod);
-  void ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod);
+  void ReadSshKey(const YamlNode& value, const Slot& slot, const Shape& shape, PodSpec& pod);
   void ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& pod);
   void ReadIgnoreChanges(const YamlNode& node, const Slot& slot, PodSpec& pod);
   void ReadTriggers(const YamlNode& node, const Slot& slot, PodSpec& pod);

@@ -7,19 +7,11 @@
 #include <utility>
 
 #include "plans/kinds/pod/reader/pod_reader.h"
+#include "plans/kinds/pod/reader/pod_shape.h"
 #include "plans/kinds/pod/spec.h"
 
 namespace podctl {
 namespace {
-
-constexpr std::size_t kMostTunnels = 100;
-constexpr int kLastPort = 65535;
-constexpr int kLastWorker = 99'999;
-
-const std::vector<std::string>& TunnelKeys() {
-  static const std::vector<std::string> keys = {"name", "remote", "local", "worker", "open"};
-  return keys;
-}
 
 // It stands where a port may stand on the command line, so it must not look like one.
 bool IsTunnelName(std::string_view name) {
@@ -30,10 +22,9 @@ bool IsTunnelName(std::string_view name) {
          });
 }
 
-void ReadTunnelKey(ValueReader& reader, const YamlEntry& entry, const Slot& slot,
+void ReadTunnelKey(ValueReader& reader, const YamlNode& value, const Slot& slot, const Shape& shape,
                    TunnelSpec& tunnel) {
-  const std::string& key = entry.key->text;
-  const YamlNode& value = *entry.value;
+  const std::string& key = slot.key;
   if (key == "name") {
     const auto name = reader.ReadPlain(value, slot);
     if (!name) return;
@@ -44,22 +35,22 @@ void ReadTunnelKey(ValueReader& reader, const YamlEntry& entry, const Slot& slot
                    "a lower-case letter first, then these, digits and -");
     }
   } else if (key == "remote") {
-    tunnel.remote = static_cast<int>(reader.ReadInt(value, slot, 1, kLastPort).value_or(0));
+    tunnel.remote = static_cast<int>(reader.ReadInt(value, slot, shape).value_or(0));
   } else if (key == "local") {
-    tunnel.local = static_cast<int>(reader.ReadInt(value, slot, 0, kLastPort).value_or(0));
+    tunnel.local = static_cast<int>(reader.ReadInt(value, slot, shape).value_or(0));
   } else if (key == "worker") {
-    tunnel.worker = static_cast<int>(reader.ReadInt(value, slot, 0, kLastWorker).value_or(0));
-  } else if (key == "open") {
-    tunnel.open = reader.ReadWord(value, slot, {"jupyter", "http"}).value_or("");
+    tunnel.worker = static_cast<int>(reader.ReadInt(value, slot, shape).value_or(0));
   } else {
-    reader.UnknownKey(*entry.key, slot.context, TunnelKeys());
+    tunnel.open = reader.ReadWord(value, slot, shape).value_or("");
   }
 }
 
 bool ReadTunnel(ValueReader& reader, const YamlNode& node, const Slot& slot, TunnelSpec& tunnel) {
   tunnel.place = node.Place();
   for (const YamlEntry& entry : node.entries) {
-    ReadTunnelKey(reader, entry, slot.Below(entry.key->text), tunnel);
+    const Key* key = reader.KnownKey(*entry.key, slot.Path(), TunnelShape());
+    if (key == nullptr) continue;
+    ReadTunnelKey(reader, *entry.value, slot.Below(key->name), key->shape, tunnel);
   }
   if (node.Find("remote") == nullptr) {
     reader.Error(node, slot, "a tunnel without `remote`", "the port on the worker: remote: 8888");
@@ -75,8 +66,9 @@ std::vector<TunnelSpec> ReadTunnels(ValueReader& reader, const YamlNode& tunnels
                                     const Slot& slot) {
   std::vector<TunnelSpec> read;
   if (!reader.ExpectList(tunnels, slot)) return read;
-  if (tunnels.items.size() > kMostTunnels) {
-    reader.Error(tunnels, slot, fmt::format("more than {} tunnels", kMostTunnels));
+  const std::size_t most = OwnKeys().At("tunnels").most;
+  if (tunnels.items.size() > most) {
+    reader.Error(tunnels, slot, fmt::format("more than {} tunnels", most));
     return read;
   }
   std::map<std::string, const YamlNode*> names;
