@@ -67,6 +67,8 @@ class TextReporter : public Reporter {
     streams().out << podctl::ShowPlan(plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n")
                   << std::flush;
   }
+  // People see it with what is kept for later: till then nobody has to tell two plans apart.
+  void TellDigest(const std::string& digest) override { digest_ = digest; }
   void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
     WriteSaved(streams().out, path, again);
   }
@@ -84,18 +86,20 @@ class TextReporter : public Reporter {
 
  protected:
   // In terraform's words.
-  static void WriteSaved(std::ostream& stream, const std::string& path,
-                         const std::vector<std::string>& again) {
+  void WriteSaved(std::ostream& stream, const std::string& path,
+                  const std::vector<std::string>& again) const {
     stream << fmt::format(
         "\nSaved the plan to: {}\n\nTo perform exactly these actions, run the following "
         "command to apply:\n    podctl apply {}{}\n",
         path, ShellQuote(path), VarFlags(again));
     if (!again.empty()) stream << "\n" << WhyAgain(again) << "\n";
+    if (!digest_.empty()) stream << "\nDigest: " << digest_ << "\n";
     stream << std::flush;
   }
 
  private:
   Clock& clock_;
+  std::string digest_;
 };
 
 class MarkdownReporter final : public TextReporter {
@@ -157,6 +161,7 @@ class JsonReporter final : public Reporter {
     events_.ShowPlan(plan, base, failed);
     if (const std::string jobs = JobsText(clauses); !jobs.empty()) events_.Log(jobs);
   }
+  void TellDigest(const std::string& digest) override { events_.ShowDigest(digest); }
   void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
     events_.Log("Saved the plan to: " + path);
     if (!again.empty()) events_.Log(WhyAgain(again));

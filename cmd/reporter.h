@@ -84,6 +84,8 @@ class Reporter {
   // clause each.
   virtual void ShowPlan(const Plan& plan, const State& base, bool failed,
                         const std::vector<std::string>& jobs) = 0;
+  // Of a plan that could be carried out (plans/engine/plan_digest.h); before it is shown.
+  virtual void TellDigest(const std::string& digest) = 0;
   // `again`: the variables whose values the plan does not hold, and its apply has to be given.
   virtual void TellSaved(const std::string& path, const std::vector<std::string>& again) = 0;
   virtual std::unique_ptr<EventSink> Progress() = 0;

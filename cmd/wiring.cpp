@@ -6,8 +6,10 @@
 #include <set>
 #include <system_error>
 
+#include "cmd/ci_doors.h"
 #include "cmd/command_line.h"
 #include "cmd/reporter.h"
+#include "cmd/run_account.h"
 #include "cmd/terminal.h"
 #include "plans/kinds/kinds.h"
 #include "plans/session/apply.h"
@@ -18,6 +20,7 @@
 #include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/etcd/client.h"
 #include "providers/etcd/place.h"
+#include "providers/forges/rest_forge.h"
 #include "providers/gcp/credentials/credential_paths.h"
 #include "providers/gcp/gcloud_config.h"
 #include "providers/gcp/secret_manager.h"
@@ -155,6 +158,11 @@ Reporter& Wiring::reporter() {
 }
 void Wiring::SpeakMarkdown() {
   reporter_ = MakeMarkdownReporter(streams_, parts_->clock, interrupt_.drain());
+}
+
+void Wiring::KeepAccount(RunAccount* account) {
+  static_cast<void>(reporter());
+  reporter_ = MakeKeepingReporter(std::move(reporter_), streams_, interrupt_.drain(), account);
 }
 
 FileSystem& Wiring::files() {
@@ -587,6 +595,19 @@ PodDoors Wiring::pod_doors() {
             streams_.err << fmt::format(
                 "The host keys seen for the first time could not be remembered: {}\n", why.message);
           }};
+}
+
+CiDoors Wiring::ci_doors() {
+  return {parts_->files,
+          parts_->environment,
+          parts_->random,
+          streams_,
+          options_,
+          [this](const ForgePlace& place) {
+            credentials();  // they make the transport
+            return MakeForge(place, {*parts_->http, parts_->clock, parts_->random, Patience()});
+          },
+          interrupt_.leave()};
 }
 
 PlanRequest Wiring::plan_request(PlanOptions plan, const std::string& operation) {

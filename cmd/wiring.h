@@ -36,7 +36,9 @@ struct Endpoint;
 class BlobStore;
 class Reporter;
 struct ApplyDoors;
+struct CiDoors;
 struct PodDoors;
+struct RunAccount;
 
 class Wiring {
  public:
@@ -49,6 +51,8 @@ class Wiring {
   Reporter& reporter();
   // The one of `--markdown`, for a command that has that; before anything is said.
   void SpeakMarkdown();
+  // What is said from now on is kept in `account`, too, which is lent.
+  void KeepAccount(RunAccount* account);
   Interrupt& interrupt() { return interrupt_; }
   StopTokens stops() const { return {interrupt_.drain(), interrupt_.leave()}; }
   FileSystem& files();
@@ -83,6 +87,7 @@ class Wiring {
   PlanDoors plan_doors();
   ApplyDoors apply_doors();
   PodDoors pod_doors();
+  CiDoors ci_doors();
 
   // What the flags of every command say. `operation`: for the lock; empty: none is wanted.
   PlanRequest plan_request(PlanOptions plan, const std::string& operation = {});

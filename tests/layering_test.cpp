@@ -32,6 +32,7 @@ const std::vector<Room> kRooms = {
     {"providers/os/", {"providers/base/"}},
     {"providers/http/", {"providers/base/", "providers/os/"}},
     {"providers/etcd/", {"providers/base/", "providers/os/", "providers/http/"}},
+    {"providers/forges/", {"providers/base/", "providers/os/", "providers/http/"}},
     // providers/worker.h and providers/provider.h: the words that rooms share.
     {"providers/", {"providers/base/"}},
     {"providers/gcp/",
@@ -91,13 +92,15 @@ const std::vector<Room> kRooms = {
     {"plans/fleet/", {"state/", "providers/", "plans/kinds/", "plans/spec/", "plans/jobs/"}},
     // What a run does: it conducts what the other rooms decide and carry out.
     {"plans/session/", {"state/", "providers/", "plans/"}},
+    // What a pipeline says of a run to a forge: it knows no plan.
+    {"plans/ci/", {"providers/base/", "providers/forges/forge.h"}},
     {"cmd/", {"plans/", "state/", "providers/", "templates/"}},
 };
 
 // Below cmd/, which composes everything, nobody may know these: they are chosen in cmd/wiring.
-const std::vector<std::string_view> kOnlyForCmd = {"providers/emulator/", "providers/http/curl_",
-                                                   "providers/ssh/libssh2/",
-                                                   "providers/ssh/openssh/", "state/stores/"};
+const std::vector<std::string_view> kOnlyForCmd = {
+    "providers/emulator/",    "providers/http/curl_",   "providers/forges/rest_",
+    "providers/ssh/libssh2/", "providers/ssh/openssh/", "state/stores/"};
 
 // A library's headers and the only files that may include them.
 struct Library {

@@ -18,6 +18,7 @@
 #include "cmd/views/snippet.h"
 #include "cmd/wiring.h"
 #include "plans/engine/executor.h"
+#include "plans/engine/plan_digest.h"
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/fleet/exec/standard_input.h"
 #include "plans/session/apply.h"
@@ -138,6 +139,7 @@ std::optional<PlanRun> PlanOf(Reporter& reporter, std::variant<PlanRun, NoPlan> 
 void ShowWhatIsPlanned(Reporter& reporter, const PlanRun& run, bool is_new,
                        const std::vector<std::string>& ended) {
   for (const std::string& note : run.notes) reporter.Note(note);
+  if (!run.problems.has_errors()) reporter.TellDigest(DigestOf(run));
   if (is_new) {
     std::vector<std::string> jobs = run.jobs;
     jobs.insert(jobs.end(), ended.begin(), ended.end());
@@ -245,6 +247,35 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   return options.detailed_exitcode && !run->plan.Empty() ? 2 : 0;
 }
 
+namespace {
+
+// Whether the plan is the one that was reviewed, or does nothing; else that is shown.
+bool IsAsReviewed(Reporter& reporter, const ApplyOptions& options, const PlanRun& run) {
+  if (!options.expect_digest || run.plan.Empty()) return true;
+  if (run.problems.has_errors()) return true;  // it is not carried out anyway
+  const std::string digest = DigestOf(run);
+  if (digest == *options.expect_digest) return true;
+  if (options.expect_digest->empty()) {
+    reporter.ShowError("No plan was reviewed",
+                       MakeError(ErrorCode::kStalePlan, options.not_reviewed,
+                                 fmt::format("Nothing was changed. The plan that would be applied "
+                                             "has the digest {}.",
+                                             digest)));
+    return false;
+  }
+  reporter.ShowError(
+      "The plan is not the one that was reviewed",
+      MakeError(
+          ErrorCode::kStalePlan,
+          fmt::format("its digest is {}, and that of the reviewed one is {}", digest,
+                      *options.expect_digest),
+          "Nothing was changed. Since the review the spec, the state or what is there has "
+          "become another one. Read this plan, and give its digest if it is what is wanted."));
+  return false;
+}
+
+}  // namespace
+
 int RunApply(Wiring& wiring, const ApplyOptions& options) {
   const bool is_saved = !options.plan_file.empty();
   Reporter& reporter = wiring.reporter();
@@ -275,6 +306,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   const StartedOnPods started(wiring.files(), wiring.environment(),
                               wiring.state_choice().For(run->spec));
   ShowWhatIsPlanned(reporter, *run, !is_saved, JobsThatEnd(started, *run));
+  if (!IsAsReviewed(reporter, options, *run)) return reporter.FailedExitCode();
   if (run->problems.has_errors()) return 1;
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
@@ -478,8 +510,18 @@ constexpr Flag kPlanFlags[] = {
 const Command commands::kPlan("plan", "show what apply would do", kPlanFlags, WithWorld<RunPlan>,
                               PlanConflict);
 
+std::string ReadDigest(const Flag&, const std::string& text, std::optional<std::string>* target) {
+  if (!IsPlanDigest(text)) {
+    return "is no digest of a plan: `sha256:` and 64 digits, as `podctl plan --out FILE` shows it";
+  }
+  *target = text;
+  return {};
+}
+
 constexpr Flag kApplyFlags[] = {
     kAutoApproveFlag,
+    OneValue<&ApplyOptions::expect_digest, ApplyOptions, &ReadDigest>(
+        "--expect-digest", "DIGEST", "carry out the plan with this digest, and no other (exit 4)"),
     Switch<&ApplyOptions::wait, ApplyOptions, false>(
         "--no-wait", "leave what is queued in the queue; the next apply goes on"),
     kDestroyFlag,

@@ -1,6 +1,7 @@
 // plan, apply and destroy, and what show and watch share with them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,21 @@ struct ApplyOptions {  // plan, apply, destroy and show
   bool wait = true;                  // apply --no-wait: leave requests in the queue
   bool gather = false;               // apply: equal outputs of a step once
   bool markdown = false;             // plan and show: as a comment for a pull request
+  // apply: that of the plan that was reviewed, and no other is carried out; "": none was.
+  std::optional<std::string> expect_digest;
+  std::string not_reviewed;  // with "": why no plan was
 };
+
+int RunPlan(Wiring& wiring, const ApplyOptions& options);
+int RunApply(Wiring& wiring, const ApplyOptions& options);
 
 inline constexpr Flag kMarkdownFlag =
     Switch<&ApplyOptions::markdown>("--markdown", "the plan as a comment for a pull request");
+
+// Of --expect-digest: what is wrong with it, or "". An empty one, out of a variable that is not
+// set, must not mean any.
+std::string ReadDigest(const Flag& flag, const std::string& text,
+                       std::optional<std::string>* target);
 
 // Flags that do not go together: what is wrong, or "".
 std::string PlanConflict(const ApplyOptions& options, const GlobalOptions& global);

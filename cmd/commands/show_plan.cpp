@@ -12,6 +12,7 @@
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
 #include "cmd/wiring.h"
+#include "plans/engine/plan_digest.h"
 #include "plans/session/saved_plan.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -186,6 +187,7 @@ int RunShowPlan(Wiring& wiring, const ApplyOptions& options) {
     streams.out << ShowPlan(saved->plan, view);
     for (const Besides& one : besides) streams.out << TextOf(one);
     if (!jobs.empty()) streams.out << "\n" << jobs << "\n";
+    streams.out << fmt::format("\nDigest: {}\n", DigestOfPlan(*saved));
     for (const std::string& note : notes) streams.out << "\n" << note << "\n";
   };
   reporter.Document([&] { return TerraformPlan(*saved); }, text, JsonStyle::kCompact);

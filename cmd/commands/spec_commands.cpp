@@ -1,13 +1,19 @@
 // The command lines of `podctl init` and `podctl validate`.
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "cmd/command.h"
 #include "cmd/commands/init.h"
 #include "cmd/commands/validate.h"
 #include "cmd/reporter.h"
+#include "cmd/views/ci_view.h"
 #include "cmd/wiring.h"
 #include "plans/kinds/kinds.h"
 #include "plans/spec/schema.h"
+#include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
@@ -66,13 +72,55 @@ const Command commands::kInit("init", "write a starter spec", kInitFlags, RunIni
 
 namespace {
 
-int RunValidation(Wiring& wiring) {
-  return RunValidate(wiring.SpecOptions(), wiring.files(), wiring.environment(), wiring.streams());
+struct ValidateOptions {
+  std::string format = "text";
+};
+
+std::string ValidateConflict(const ValidateOptions& options, const GlobalOptions& global) {
+  if (!global.json || options.format == "text") return {};
+  return fmt::format("`--format {}` and `--json` cannot be used together", options.format);
 }
+
+// The root of the repository that a pipeline has checked out; "": it does not say.
+std::string CheckoutOf(const Environment& environment) {
+  for (const char* name : {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"}) {
+    if (auto path = environment.Get(name); path && !path->empty()) return *path;
+  }
+  return {};
+}
+
+int RunValidation(Wiring& wiring, const ValidateOptions& options) {
+  const LoadOptions load = wiring.SpecOptions();
+  const Validated validated = ValidateSpec(load, wiring.files(), wiring.environment());
+  std::error_code error;
+  const std::string here = std::filesystem::current_path(error).string();
+  const auto path_of = [&](const std::string& file) {
+    return PathInRepository(file, here, CheckoutOf(wiring.environment()));
+  };
+  if (options.format == "gitlab") {
+    wiring.streams().out << ToJson(CodeQuality(validated.problems, path_of), JsonStyle::kIndented)
+                         << "\n";
+    return validated.problems.has_errors() ? 1 : 0;
+  }
+  const int code = ShowValidated(validated, load, wiring.streams());
+  if (options.format != "github") return code;
+  for (const Diagnostic& problem : validated.problems.items()) {
+    WriteAnnotation(wiring.streams().out, problem, path_of(problem.place.file));
+  }
+  return code;
+}
+
+constexpr Flag kValidateFlags[] = {
+    OneOf("text|github|gitlab",
+          OneValue<&ValidateOptions::format>(
+              "--format", "text|github|gitlab",
+              "github: annotations at their lines, too; gitlab: a code quality report")),
+};
 
 }  // namespace
 
-const Command commands::kValidate("validate", "check the spec, offline", {},
-                                  WithWorld<RunValidation>, nullptr, NoState);
+const Command commands::kValidate("validate", "check the spec, offline", kValidateFlags,
+                                  WithWorld<RunValidation>, ValidateConflict,
+                                  NoState<ValidateOptions>);
 
 }  // namespace podctl

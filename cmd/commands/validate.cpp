@@ -93,10 +93,10 @@ Value DiagnosticsDocument(const Diagnostics& diagnostics) {
       {"diagnostics", std::move(list)}};
 }
 
-int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& environment,
-                Streams& streams) {
-  Diagnostics diagnostics;
-  const Spec spec = LoadSpec(load, files, environment, diagnostics);
+Validated ValidateSpec(const LoadOptions& load, FileSystem& files, const Environment& environment) {
+  Validated validated;
+  Diagnostics& diagnostics = validated.problems;
+  const Spec& spec = validated.spec = LoadSpec(load, files, environment, diagnostics);
   if (!diagnostics.has_errors()) {
     const Diagnostics more = TypesNotInZone(spec);
     for (Diagnostic each : more.items()) {
@@ -106,6 +106,17 @@ int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& e
       diagnostics.Add(std::move(each));
     }
   }
+  return validated;
+}
+
+int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& environment,
+                Streams& streams) {
+  return ShowValidated(ValidateSpec(load, files, environment), load, streams);
+}
+
+int ShowValidated(const Validated& validated, const LoadOptions& load, Streams& streams) {
+  const Diagnostics& diagnostics = validated.problems;
+  const Spec& spec = validated.spec;
   const int exit_code = diagnostics.has_errors() ? 1 : 0;
   if (streams.json) {
     streams.out << ToJson(DiagnosticsDocument(diagnostics), JsonStyle::kIndented) << "\n";

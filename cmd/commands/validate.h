@@ -3,6 +3,7 @@
 
 #include "cmd/output_filter.h"
 #include "plans/spec/loader.h"
+#include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
 #include "providers/os/environment.h"
@@ -10,7 +11,15 @@
 
 namespace podctl {
 
-// 0 when there are no errors (warnings may be), else 1.
+// A spec, and what is wrong with it.
+struct Validated {
+  Spec spec;
+  Diagnostics problems;
+};
+Validated ValidateSpec(const LoadOptions& load, FileSystem& files, const Environment& environment);
+
+// 0 when there are no errors (warnings may be), else 1. `load`: by which it was read.
+int ShowValidated(const Validated& validated, const LoadOptions& load, Streams& streams);
 int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& environment,
                 Streams& streams);
 

@@ -159,6 +159,11 @@ void JsonEvents::ShowOutputs(const Value& outputs) {
         Value::Map{{"outputs", outputs}});
 }
 
+void JsonEvents::ShowDigest(const std::string& digest) {
+  Write("info", fmt::format("Digest of the plan: {}", digest), "plan_digest",
+        Value::Map{{"digest", digest}});
+}
+
 void JsonEvents::ShowSummary(const ExecuteResult& result, const std::string& operation) {
   const bool destroy = operation == "destroy";
   if (const std::string text = UnfinishedText(result, destroy); !text.empty()) Log(text);

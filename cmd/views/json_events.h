@@ -23,6 +23,7 @@ class JsonEvents final : public WatchAccount {
   // resource_drift, planned_change, change_summary. `state` is what the plan was made from.
   // `failed`: something speaks against the plan; then an empty one is not told as no changes.
   void ShowPlan(const Plan& plan, const State& state, bool failed);
+  void ShowDigest(const std::string& digest);  // of a plan
   void ShowSummary(const ExecuteResult& result, const std::string& operation);
   // By name; what is sensitive without its value. Nothing where there are none.
   void ShowOutputs(const Value& outputs);

@@ -28,8 +28,6 @@ constexpr std::size_t kMostCellBytes = 300;
 constexpr std::size_t kMostReported = 10;
 constexpr std::size_t kMostReportedBytes = 90;
 constexpr std::size_t kMostValueBytes = 30;  // of each side, where both do not fit
-// By which a pipeline finds its comment again to renew it.
-constexpr std::string_view kMarker = "<!-- podctl plan -->\n";
 
 std::size_t LongestRun(std::string_view text, char mark) {
   std::size_t longest = 0;
@@ -303,21 +301,19 @@ bool OnlyOutputsChange(const Plan& plan) {
   return !plan.Empty() && plan.mode != PlanMode::kRefreshOnly && !ChangesThings(plan);
 }
 
-std::string Headline(const Plan* plan, bool failed) {
-  if (plan == nullptr || (failed && OnlyOutputsChange(*plan))) return "### podctl plan: failed\n";
-  const std::string_view title = failed ? "### podctl plan: failed, with" : "### podctl plan:";
-  if (plan->Empty()) return fmt::format("{} no changes\n", title);
-  if (plan->mode == PlanMode::kRefreshOnly) {
-    return fmt::format("{} {} changed outside, to be taken into the state\n", title,
-                       Plural(plan->drift.size(), "object"));
+std::string TitleOf(const Plan& plan) {
+  if (plan.Empty()) return "no changes";
+  if (plan.mode == PlanMode::kRefreshOnly) {
+    return fmt::format("{} changed outside, to be taken into the state",
+                       Plural(plan.drift.size(), "object"));
   }
-  if (OnlyOutputsChange(*plan)) {
-    return fmt::format("{} {} to change, and nothing else\n", title,
-                       Plural(OutputLines(*plan).size(), "output"));
+  if (OnlyOutputsChange(plan)) {
+    return fmt::format("{} to change, and nothing else",
+                       Plural(OutputLines(plan).size(), "output"));
   }
-  const PlanCounts counts = plan->Counts();
-  return fmt::format("{} {} to add, {} to change, {} to destroy\n", title, counts.add,
-                     counts.change, counts.destroy);
+  const PlanCounts counts = plan.Counts();
+  return fmt::format("{} to add, {} to change, {} to destroy", counts.add, counts.change,
+                     counts.destroy);
 }
 
 std::string DriftItems(const Plan& plan) {
@@ -337,26 +333,38 @@ std::string OutputItems(const Plan& plan) {
 }
 
 // What will be done: how much, what is lost by it, each change with its reason.
-std::string Actions(const Plan& plan, bool failed) {
+std::string Actions(const Plan& plan, bool failed, bool past) {
   std::string text;
   const auto summary = SplitLines(PlanSummary(plan));
-  for (std::size_t i = 1; i < summary.size(); ++i) text += "\n" + summary[i] + "\n";
+  for (std::size_t i = 1; i < summary.size() && !past; ++i) text += "\n" + summary[i] + "\n";
   if (plan.mode == PlanMode::kRefreshOnly) return text;
-  if (ChangesThings(plan)) text += Losses(plan) + "\n" + Table(plan);
+  if (ChangesThings(plan)) text += (past ? "" : Losses(plan)) + "\n" + Table(plan);
   return failed ? text : text + OutputItems(plan);
 }
 
 }  // namespace
 
+std::string PlanTitle(const Plan* plan, bool failed) {
+  if (plan == nullptr || (failed && OnlyOutputsChange(*plan))) return "failed";
+  return failed ? "failed, with " + TitleOf(*plan) : TitleOf(*plan);
+}
+
+std::string MarkdownCode(std::string_view text) {
+  return Code(text);
+}
+
 std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
-                       const std::vector<std::string>& notes) {
+                       const std::vector<std::string>& notes, const CommentForm& form) {
   const bool failed = diagnostics.has_errors();
   // The outputs of a plan that failed would look like its result.
   const bool acts = plan != nullptr && !plan->Empty() && !(failed && OnlyOutputsChange(*plan));
-  std::string text = Headline(plan, failed);
+  std::string text = form.headline.empty()
+                         ? fmt::format("### podctl plan: {}\n", PlanTitle(plan, failed))
+                         : fmt::format("### {}\n", form.headline);
+  if (!form.paragraph.empty()) text += "\n" + form.paragraph + "\n";
   text += ItemsUnder("Errors", Problems(diagnostics, Severity::kError));
   if (acts) {
-    text += Actions(*plan, failed);
+    text += Actions(*plan, failed, form.acts_are_past);
   } else if (plan != nullptr && !failed) {  // under an error it would mislead
     text += "\n" + NoChanges(*plan) + "\n";
   }
@@ -370,7 +378,7 @@ std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
   constexpr std::size_t kAround = 400;  // what stands around the plan's text
   const std::size_t used = text.size() + kAround;
   if (acts) text += Details(*plan, failed, used < kMostCommentBytes ? kMostCommentBytes - used : 0);
-  return text + "\n" + std::string(kMarker);
+  return form.last_line.empty() ? text : text + "\n" + form.last_line + "\n";
 }
 
 }  // namespace podctl

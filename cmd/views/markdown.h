@@ -8,6 +8,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plans/engine/change.h"
@@ -15,8 +16,23 @@
 
 namespace podctl {
 
+// What stands around the plan.
+struct CommentForm {
+  std::string headline = {};   // in place of what the plan's own counts say; no markup of others
+  std::string paragraph = {};  // below it
+  bool acts_are_past = false;  // the plan was carried out: what it would lose is no news
+  std::string last_line = "<!-- podctl plan -->";  // empty: none
+};
+
 // `plan`: nullptr when none could be made; `diagnostics` say why then, and hold warnings otherwise.
 std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
-                       const std::vector<std::string>& notes);
+                       const std::vector<std::string>& notes, const CommentForm& form = {});
+
+// "1 to add, 0 to change, 0 to destroy", "no changes", "failed": what a comment's title says.
+std::string PlanTitle(const Plan* plan, bool failed);
+
+// Foreign text as a code span, in which nothing is markup or a mention; in one line, and cut where
+// it is long.
+std::string MarkdownCode(std::string_view text);
 
 }  // namespace podctl

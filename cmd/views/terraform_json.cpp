@@ -8,6 +8,7 @@
 #include "cmd/views/output_view.h"
 #include "plans/engine/kind.h"
 #include "plans/engine/overlay.h"
+#include "plans/engine/plan_digest.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/shown.h"
 #include "plans/kinds/step/plan.h"
@@ -293,6 +294,7 @@ Value TerraformPlan(const SavedPlan& saved) {
     for (const std::string& job : saved.jobs) jobs.emplace_back(job);
     document.Set("podctl_jobs", std::move(jobs));
   }
+  document.Set("podctl_digest", DigestOfPlan(saved));
   if (saved.prior) document.Set("prior_state", TerraformState(state));
   return document;
 }

@@ -185,6 +185,7 @@ RUN_EVENTS = {
     "resource_drift": ("something was changed outside of podctl", "`change`: `resource`, `action`, `changed`"),
     "planned_change": ("one line of the plan", "`change`: `resource`, `action`, `reason`, `changed`, `replace_paths`, `changed_flags`, `workers`"),
     "change_summary": ("how much a plan changes, or an apply has changed", "`changes`: `add`, `change`, `remove`, `steps`, `operation`, `queued`"),
+    "plan_digest": ("before a plan that can be carried out: by this `apply --expect-digest` knows it again", "`digest`"),
     "outputs": ("the outputs that a plan changes, or that an apply has left", "`outputs`, by name"),
     "apply_start": ("work on a pod, file or training job begins", "`hook`: `resource`, `action`"),
     "apply_progress": ("it goes on", "`hook`: also `elapsed_seconds`, `status`"),

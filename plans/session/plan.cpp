@@ -9,6 +9,7 @@
 
 #include "plans/engine/moves.h"
 #include "plans/engine/observe.h"
+#include "plans/engine/plan_digest.h"
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
@@ -129,6 +130,12 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
     complete.Add(std::move(diagnostic));
   }
   return complete;
+}
+
+std::string DigestOf(const PlanRun& run) {
+  if (!run.saved_digest.empty()) return run.saved_digest;
+  const std::string key = run.generation.none() ? std::string() : run.stored.digest_key;
+  return DigestOfPlan(run.plan, run.settled, key, run.jobs);
 }
 
 std::optional<NoPlan> TakeLock(const PlanDoors& doors, const PlanRequest& request,

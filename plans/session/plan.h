@@ -93,6 +93,7 @@ struct PlanRun {
   Diagnostics problems;
   std::vector<std::string> notes;
   std::vector<std::string> jobs;  // what the plan means for those of the spec (due_jobs.h)
+  std::string saved_digest;       // of the plan that a file holds, as it was read; else empty
   // Pods whose creation, or deletion, an earlier run began, and this one found to be complete.
   std::size_t came = 0;
   std::size_t went = 0;
@@ -123,6 +124,9 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
 // nullopt: it has it.
 std::optional<NoPlan> TakeLock(const PlanDoors& doors, const PlanRequest& request,
                                PlanListener& listener, PlanRun* run);
+
+// By which the plan that was reviewed is known again (plan_digest.h).
+std::string DigestOf(const PlanRun& run);
 
 // Diagnostics of a place in the spec, with the text of that line read from the file.
 Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics);

@@ -11,6 +11,7 @@
 
 #include "plans/engine/graph.h"
 #include "plans/engine/observe.h"
+#include "plans/engine/plan_digest.h"
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/engine/plan_file/staleness.h"
 #include "plans/kinds/pod/change.h"
@@ -138,6 +139,7 @@ class SavedRun {
     auto saved = ReadPlanFile(request_.file, files_, kinds_);
     if (!saved) return NoPlan{.error = saved.error()};
     saved_ = std::move(*saved);
+    run_.saved_digest = DigestOfPlan(saved_);  // before anything is put back into it
     if (!CheckFlags()) return std::move(none_);
     FindFolder();
     if (!CheckEndpoint() || !LoadState() || !RestoreFromSpec() || !CheckFiles() || !LookAround()) {

@@ -57,7 +57,7 @@ bool LogsPodctlIn(std::string_view name) {
 // By which a job of GitHub or GitLab shows who it is, and what pipelines of podctl's template are
 // given: who plans a pull request would hand them to its author.
 bool IsOfPipeline(std::string_view name) {
-  constexpr std::array<std::string_view, 16> kNames = {"ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+  constexpr std::array<std::string_view, 19> kNames = {"ACTIONS_ID_TOKEN_REQUEST_TOKEN",
                                                        "ACTIONS_ID_TOKEN_REQUEST_URL",
                                                        "ACTIONS_RUNTIME_TOKEN",
                                                        "ACTIONS_RUNTIME_URL",
@@ -65,6 +65,9 @@ bool IsOfPipeline(std::string_view name) {
                                                        "ACTIONS_RESULTS_URL",
                                                        "GITHUB_TOKEN",
                                                        "GH_TOKEN",
+                                                       "GITEA_TOKEN",
+                                                       "GITLAB_TOKEN",
+                                                       "PODCTL_FORGE_TOKEN",
                                                        "CI_JOB_TOKEN",
                                                        "CI_BUILD_TOKEN",
                                                        "CI_REGISTRY_PASSWORD",

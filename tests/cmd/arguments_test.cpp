@@ -434,9 +434,9 @@ TEST(Arguments, SomeCommandsLookForNoState) {
       without.emplace_back(command->name());
     }
   }
-  EXPECT_THAT(without,
-              ElementsAre("init", "validate", "schema", "auth status", "authorize", "emulator",
-                          "types", "versions", "completion", "version", "help", "__complete"));
+  EXPECT_THAT(without, ElementsAre("init", "validate", "schema", "auth status", "authorize",
+                                   "ci comment", "emulator", "types", "versions", "completion",
+                                   "version", "help", "__complete"));
   for (const char* command : {"apply", "show"}) {
     const Invocation saved = Parse({command, "plan.bin"});
     EXPECT_FALSE(saved.command->UsesState(saved.options)) << "a saved plan knows its own";

@@ -56,7 +56,8 @@ TEST_F(LoaderTest, WhatPodctlLogsInWithIsNotForSpecs) {
   for (const char* variable :
        {"GOOGLE_OAUTH_ACCESS_TOKEN", "AWS_SECRET_ACCESS_KEY", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
         "TF_HTTP_PASSWORD", "ETCDCTL_USER", "ETCDCTL_PASSWORD", "GITHUB_TOKEN", "CI_JOB_TOKEN",
-        "CI_JOB_JWT_V2", "SSH_KEY", "COMMENT_TOKEN"}) {
+        "CI_JOB_JWT_V2", "SSH_KEY", "COMMENT_TOKEN", "GITEA_TOKEN", "GITLAB_TOKEN",
+        "PODCTL_FORGE_TOKEN"}) {
     const std::string name = variable;
     environment_ = {{name, "the-secret"}};
     for (const std::string& keys : {"    description: \"${env." + name + "}\"\n",

@@ -1,0 +1,502 @@
+// `podctl ci plan|apply|comment|drift`: plan and apply in a pipeline, told of where people look: in
+// one comment of the pull request, in an issue, in the run's summary and its step's outputs.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "cmd/ci_doors.h"
+#include "cmd/command.h"
+#include "cmd/commands/apply.h"
+#include "cmd/reporter.h"
+#include "cmd/run_account.h"
+#include "cmd/views/ci_view.h"
+#include "cmd/wiring.h"
+#include "plans/ci/comment.h"
+#include "plans/ci/mark.h"
+#include "plans/engine/plan_digest.h"
+#include "plans/session/plan.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "providers/forges/forge.h"
+#include "providers/forges/place.h"
+#include "providers/os/ci_run.h"
+
+namespace podctl {
+namespace {
+
+struct CiOptions : ApplyOptions {
+  std::string project;  // --name
+  int pull = 0;         // --pull; 0: the run's own
+  std::string comment = "always";
+  std::string report;  // --report
+  std::string text;    // of `ci comment`: the file with it
+};
+
+constexpr std::uint64_t kMostTextBytes = 16 << 20;
+
+// What a run of a pipeline is about, and whom it tells.
+struct CiRoom {
+  ForgePlace place;
+  std::unique_ptr<Forge> forge;  // nullptr: nobody is told by comments
+  std::optional<std::int64_t> pull;
+  std::string project;  // for the marks: "." for the repository's own folder
+  RunWords words;
+  std::string here;          // the current folder
+  bool was_refused = false;  // as the newest comment says
+};
+
+std::string FolderHere() {
+  std::error_code error;
+  const auto path = std::filesystem::current_path(error);
+  return error ? std::string() : path.string();
+}
+
+// The folder in the repository, and which specs in it: so each of several has a comment of its own,
+// and in each checkout the same.
+std::string ProjectHere(const GlobalOptions& global, const ForgePlace& place,
+                        const std::string& here) {
+  std::string folder = PathInRepository(".", here, place.checkout);
+  if (folder.ends_with("/.")) folder.resize(folder.size() - 2);
+  if (folder.ends_with('/')) folder.pop_back();
+  if (folder.empty()) folder = ".";
+  const std::vector<std::string>& files = global.files;
+  if (files.empty()) return folder;
+  std::vector<std::string> paths;
+  for (const std::string& file : files) {
+    paths.push_back(PathInRepository(file, here, place.checkout));
+  }
+  return Join(paths, ",");
+}
+
+bool CommentsAreWanted(const CiOptions& options) {
+  return options.comment != "never";
+}
+
+// `needs_forge`: it cannot be done without one.
+Result<CiRoom> FindCi(const CiDoors& doors, const CiOptions& options, bool needs_forge) {
+  auto place = FindForgePlace(doors.environment, doors.files);
+  if (!place) return place.error();
+  CiRoom room;
+  room.place = *std::move(place);
+  room.here = FolderHere();
+  room.pull = options.pull > 0 ? std::optional<std::int64_t>(options.pull) : room.place.pull;
+  room.project =
+      options.project.empty() ? ProjectHere(doors.global, room.place, room.here) : options.project;
+  const CiRun run = FindCiRun(doors.environment);
+  room.words = {room.project == "." ? std::string() : room.project, run.url, run.id,
+                room.place.commit};
+  const bool atlantis = room.place.kind == ForgeKind::kAtlantis;
+  const bool tells = room.pull && CommentsAreWanted(options) && !atlantis;
+  if (!needs_forge && !tells) return room;
+  auto forge = doors.make_forge(room.place);
+  if (!forge) return forge.error();
+  room.forge = *std::move(forge);
+  return room;
+}
+
+// Problems at their lines, where the runner shows them.
+void AnnotateFor(Streams& streams, const CiRoom& room, RunAccount* account) {
+  const bool actions =
+      room.place.kind == ForgeKind::kGitHub || room.place.kind == ForgeKind::kGitea;
+  if (!actions) return;
+  account->on_problem = [&streams, &room](const Diagnostic& problem) {
+    WriteAnnotation(streams.err, problem,
+                    PathInRepository(problem.place.file, room.here, room.place.checkout));
+  };
+}
+
+// Appends to a file that the runner has made for this step.
+Result<void> AppendForRunner(const CiDoors& doors, const char* variable, const std::string& text) {
+  const std::string path = doors.environment.Get(variable).value_or("");
+  if (path.empty()) return {};
+  auto folder = doors.files.HoldFolder(FolderOf(path), "", false);
+  if (!folder) return folder.error();
+  return (*folder)->Append(path.substr(path.rfind('/') + 1), text, false);
+}
+
+using StepOutputs = std::vector<std::pair<std::string, std::string>>;
+
+// Each value between two lines that nobody can guess, so that none of them can be another output.
+std::string OutputLinesOf(const StepOutputs& outputs, Random& random) {
+  std::string text;
+  for (const auto& [name, value] : outputs) {
+    const std::string end = "podctl-" + random.Uuid();
+    text += fmt::format("{}<<{}\n{}\n{}\n", name, end, value, end);
+  }
+  return text;
+}
+
+StepOutputs OutputsOf(const RunAccount& account, int code, const std::string& comment_url) {
+  const PlanCounts counts = account.plan ? account.plan->Counts() : PlanCounts();
+  const bool changes = account.plan && !account.plan->Empty();
+  return {{"exit-code", std::to_string(code)},
+          {"changes", changes ? "true" : "false"},
+          {"adds", std::to_string(counts.add)},
+          {"changed", std::to_string(counts.change)},
+          {"destroys", std::to_string(counts.destroy)},
+          {"steps", std::to_string(counts.steps)},
+          {"digest", account.digest},
+          {"comment-url", comment_url}};
+}
+
+// The run's summary and the step's outputs. False: something could not be written, which was shown.
+bool TellRunner(const CiDoors& doors, Reporter& reporter, const std::string& text,
+                const StepOutputs& outputs) {
+  bool told = true;
+  const auto tell = [&](const char* variable, const std::string& what) {
+    const auto done = AppendForRunner(doors, variable, what);
+    if (done) return;
+    reporter.ShowError(fmt::format("what {} is for could not be written", variable), done.error());
+    told = false;
+  };
+  tell("GITHUB_STEP_SUMMARY", text);
+  tell("GITHUB_OUTPUT", OutputLinesOf(outputs, doors.random));
+  return told;
+}
+
+// nullopt: it could not be written, which was shown.
+std::optional<std::string> TellForge(const CiRoom& room, Reporter& reporter, CommentRequest request,
+                                     const std::stop_token& stop) {
+  if (!room.forge || request.pull == 0) return std::string();
+  request.outdated = OutdatedLine();
+  const auto put = PutComment(*room.forge, request, stop);
+  if (!put) {
+    reporter.ShowError("the comment could not be written", put.error());
+    return std::nullopt;
+  }
+  return put->value_or("");
+}
+
+// 0 and 2 say that all is well, which it is not where nobody was told.
+int WorseOf(int code, bool told) {
+  return told || (code != 0 && code != 2) ? code : 1;
+}
+
+Result<void> WriteReport(FileSystem& files, const std::string& path, const Plan& plan) {
+  constexpr unsigned kMode = 0644;
+  return ReplaceDurably(files, path, ToJson(TerraformReport(plan)) + "\n", kMode);
+}
+
+// ---- plan
+
+int RunCiPlan(Wiring& wiring, const CiOptions& options) {
+  const CiDoors doors = wiring.ci_doors();
+  auto room = FindCi(doors, options, false);
+  if (!room) return wiring.reporter().ShowFailure(room.error());
+  RunAccount account;
+  AnnotateFor(wiring.streams(), *room, &account);
+  wiring.KeepAccount(&account);
+  Reporter& reporter = wiring.reporter();
+  const int planned = RunPlan(wiring, options);
+  const bool sound = !account.digest.empty();
+  bool told = true;
+  if (!options.report.empty() && sound) {
+    if (const auto done = WriteReport(doors.files, options.report, *account.plan); !done) {
+      reporter.ShowError("the report could not be written", done.error());
+      told = false;
+    }
+  }
+  const std::string text = PlanComment(account, room->words);
+  CommentRequest request;
+  request.pull = room->pull.value_or(0);
+  request.text = text;
+  request.mark = {room->project,
+                  sound ? CommentMark::State::kPlanned : CommentMark::State::kPlanFailed,
+                  account.digest, room->place.commit};
+  request.only_edit = options.comment == "on-change" && sound && account.plan->Empty();
+  const auto url = TellForge(*room, reporter, std::move(request), doors.stop);
+  const int code = WorseOf(planned, told && url.has_value());
+  const auto outputs = OutputsOf(account, code, url.value_or(""));
+  return WorseOf(code, TellRunner(doors, reporter, text, outputs));
+}
+
+// ---- apply
+
+// Why what is about to be applied was not reviewed, where it was not.
+std::string WhyNotReviewed(const CiRoom& room, const std::optional<Review>& review) {
+  const std::string commit = VisibleControls(room.place.commit.substr(0, 40));
+  if (!review) {
+    return fmt::format(
+        "commit {} came by no pull request, whose comment would say what was "
+        "reviewed",
+        commit);
+  }
+  const std::string pull = room.forge->PullName(review->pull);
+  if (!review->mark) {
+    return fmt::format("there is no comment of `podctl ci plan` under {} for {}", pull,
+                       VisibleControls(room.project));
+  }
+  switch (review->mark->state) {
+    case CommentMark::State::kApplied:
+      return fmt::format("what was reviewed in {} is applied already, and this is more", pull);
+    case CommentMark::State::kRefused:
+      return fmt::format("{} was refused before, and no plan of it was reviewed", pull);
+    case CommentMark::State::kPlanFailed:
+      return fmt::format("the last plan of {} has failed", pull);
+    case CommentMark::State::kPlanned:
+    case CommentMark::State::kApplyFailed:
+    case CommentMark::State::kText:
+      break;
+  }
+  return fmt::format("the comment under {} says no digest of a plan", pull);
+}
+
+// What may be applied goes into `apply`.
+Result<void> TakeReview(const CiOptions& options, const std::stop_token& stop, CiRoom* of,
+                        ApplyOptions* apply) {
+  CiRoom& room = *of;
+  const bool given = options.expect_digest.has_value();
+  const bool unreviewed_is_fine = options.auto_approve || !options.plan_file.empty();
+  if (!room.forge || ((given || unreviewed_is_fine) && room.pull)) return {};
+  const auto review = FindReview(*room.forge, room.pull, room.place.commit, room.project, stop);
+  if (!review) return review.error();
+  if (*review) room.pull = (*review)->pull;
+  room.was_refused =
+      *review && (*review)->mark && (*review)->mark->state == CommentMark::State::kRefused;
+  if (given || unreviewed_is_fine) return {};
+  apply->expect_digest.emplace();
+  if (*review && (*review)->mark) apply->expect_digest = ReviewedDigest(*(*review)->mark);
+  if (apply->expect_digest->empty()) apply->not_reviewed = WhyNotReviewed(room, *review);
+  return {};
+}
+
+CiApplyEnd EndOf(const RunAccount& account, int code) {
+  if (account.interrupted) return CiApplyEnd::kInterrupted;
+  if (code == 4) return CiApplyEnd::kRefused;
+  if (code != 0 && code != 2) return CiApplyEnd::kFailed;
+  // Of a saved plan nothing is shown anew.
+  const bool nothing = account.plan ? account.plan->Empty() : !account.result;
+  return nothing ? CiApplyEnd::kNothingToDo : CiApplyEnd::kApplied;
+}
+
+CommentMark MarkAfter(const CiRoom& room, const RunAccount& account, CiApplyEnd end) {
+  CommentMark mark{room.project, CommentMark::State::kApplied, account.digest, room.place.commit};
+  switch (end) {
+    case CiApplyEnd::kApplied:
+    case CiApplyEnd::kNothingToDo:
+      break;
+    case CiApplyEnd::kRefused:
+      mark.state = CommentMark::State::kRefused;
+      break;
+    case CiApplyEnd::kFailed:
+    case CiApplyEnd::kInterrupted:
+      mark.state = CommentMark::State::kApplyFailed;
+      break;
+  }
+  return mark;
+}
+
+// What the forge is told of an apply.
+CommentRequest RequestAfter(const CiRoom& room, const RunAccount& account, CiApplyEnd end,
+                            const std::string& reviewed, const std::string& text) {
+  CommentRequest request;
+  request.pull = room.pull.value_or(0);
+  request.text = text;
+  request.mark = MarkAfter(room, account, end);
+  // What was reviewed stays reviewed: by it what was begun is gone on with, and what was refused
+  // since another merge was not applied yet is applied, once the plan is that one again.
+  const bool open = end != CiApplyEnd::kApplied && end != CiApplyEnd::kNothingToDo;
+  if (open) request.mark.digest = reviewed;
+  request.anew = end == CiApplyEnd::kRefused && !room.was_refused;
+  request.only_edit = end == CiApplyEnd::kNothingToDo;
+  return request;
+}
+
+int RunCiApply(Wiring& wiring, const CiOptions& options) {
+  const CiDoors doors = wiring.ci_doors();
+  // The commit alone may say which pull request it is about, so the forge is asked.
+  const bool reviewed_elsewhere =
+      options.expect_digest || options.auto_approve || !options.plan_file.empty();
+  auto room = FindCi(doors, options, !reviewed_elsewhere);
+  if (!room) return wiring.reporter().ShowFailure(room.error());
+  ApplyOptions apply = options;
+  apply.auto_approve = true;
+  if (const auto taken = TakeReview(options, doors.stop, &*room, &apply); !taken) {
+    return wiring.reporter().ShowFailure(taken.error(), "what was reviewed could not be found out");
+  }
+  RunAccount account;
+  AnnotateFor(wiring.streams(), *room, &account);
+  wiring.KeepAccount(&account);
+  const auto began = wiring.clock().Steady();
+  const int code = RunApply(wiring, apply);
+  const auto elapsed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(wiring.clock().Steady() - began);
+  const CiApplyEnd end = EndOf(account, code);
+  const std::string text = ApplyComment(account, end, elapsed, room->words);
+  std::optional<std::string> url = std::string();
+  if (CommentsAreWanted(options)) {
+    const std::string reviewed = apply.expect_digest.value_or("");
+    url = TellForge(*room, wiring.reporter(), RequestAfter(*room, account, end, reviewed, text),
+                    doors.stop);
+  }
+  const auto outputs = OutputsOf(account, code, url.value_or(""));
+  const bool told = TellRunner(doors, wiring.reporter(), text, outputs);
+  return WorseOf(code, told && url.has_value());
+}
+
+// ---- comment
+
+int RunCiComment(Wiring& wiring, const CiOptions& options) {
+  Reporter& reporter = wiring.reporter();
+  const auto text = wiring.files().Read(options.text, kMostTextBytes);
+  if (!text) return reporter.ShowFailure(text.error());
+  const auto kind = FindForgeKind(wiring.environment());
+  if (kind == ForgeKind::kAtlantis) {  // which makes a comment of it
+    wiring.streams().out << *text << std::flush;
+    return 0;
+  }
+  const CiDoors doors = wiring.ci_doors();
+  auto room = FindCi(doors, options, true);
+  if (!room) return reporter.ShowFailure(room.error());
+  if (!room->pull) {
+    return reporter.ShowFailure(MakeError(ErrorCode::kFailedPrecondition,
+                                          "this run is about no pull request",
+                                          "`--pull N` names one"));
+  }
+  CommentRequest request;
+  request.pull = *room->pull;
+  request.text = *text;
+  request.mark = {room->project, CommentMark::State::kText, "", room->place.commit};
+  const auto url = TellForge(*room, reporter, std::move(request), doors.stop);
+  if (!url) return reporter.FailedExitCode();
+  const std::string pull = room->forge->PullName(*room->pull);
+  reporter.Document(
+      [&] {
+        return Value::Map{{"pull", *room->pull}, {"comment_url", *url}};
+      },
+      [&](Streams& streams) {
+        streams.out << fmt::format("Wrote the comment under {}{}\n", pull,
+                                   url->empty() ? "." : ": " + VisibleControls(*url));
+      });
+  return 0;
+}
+
+// ---- drift
+
+std::string DriftNote(const DriftEnd& end) {
+  const std::string issue =
+      fmt::format("issue {}{}", end.issue, end.url.empty() ? "" : " (" + end.url + ")");
+  switch (end.did) {
+    case DriftEnd::Did::kOpened:
+      return "Opened " + issue + ".";
+    case DriftEnd::Did::kRefreshed:
+      return "Renewed " + issue + ".";
+    case DriftEnd::Did::kClosed:
+      return "Closed " + issue + ": nothing differs any more.";
+    case DriftEnd::Did::kNothing:
+      break;
+  }
+  return "There is no drift, and no issue of it.";
+}
+
+int RunCiDrift(Wiring& wiring, const CiOptions& options) {
+  const CiDoors doors = wiring.ci_doors();
+  auto room = FindCi(doors, options, true);
+  if (!room) return wiring.reporter().ShowFailure(room.error());
+  RunAccount account;
+  AnnotateFor(wiring.streams(), *room, &account);
+  wiring.KeepAccount(&account);
+  Reporter& reporter = wiring.reporter();
+  const int code = RunPlan(wiring, options);
+  // A look that failed says nothing of drift: the issue stays as it is.
+  if (account.digest.empty() || (code != 0 && code != 2)) return code == 0 ? 1 : code;
+  DriftRequest request{room->project, !account.plan->Empty(),
+                       DriftTitle(*account.plan, room->words), DriftText(account, room->words)};
+  const auto end = KeepDriftIssue(*room->forge, request, doors.stop);
+  if (!end) return reporter.ShowFailure(end.error(), "the issue could not be kept up to date");
+  reporter.Note(VisibleControls(DriftNote(*end)));
+  StepOutputs outputs = OutputsOf(account, code, "");
+  outputs.emplace_back("issue-url", end->url);
+  return WorseOf(code, TellRunner(doors, reporter, request.text, outputs));
+}
+
+std::string CiConflict(const CiOptions& options, const GlobalOptions& global) {
+  if (options.expect_digest && options.auto_approve) {
+    return "`--expect-digest` and `--auto-approve` cannot be used together: one says what was "
+           "reviewed, the other that nothing needs to be";
+  }
+  return PlanConflict(options, global);
+}
+
+// ---- The command lines.
+
+constexpr Flag kNameFlag = OneValue<&CiOptions::project>(
+    "--name", "NAME", "of the project, where a repository has several (default: its folder)");
+constexpr Flag kPullFlag =
+    Within(1, 1'000'000'000,
+           OneValue<&CiOptions::pull>("--pull", "N", "the pull request (default: the run's own)"));
+constexpr Flag kCiTargetFlag =
+    Naming(Flag::Names::kPlannedAddress,
+           ManyValues<&ApplyOptions::targets, CiOptions>(
+               "--target", "ADDRESS", "only this address, and what it depends on; repeatable"));
+constexpr Flag kCiDetailedFlag = Switch<&ApplyOptions::detailed_exitcode, CiOptions>(
+    "--detailed-exitcode", "exit 2 when there are changes");
+
+constexpr Flag kCiPlanFlags[] = {
+    kNameFlag,
+    kPullFlag,
+    OneOf("always|on-change|never",
+          OneValue<&CiOptions::comment>("--comment", "WHEN",
+                                        "always, on-change or never (default always)")),
+    Naming(Flag::Names::kPath, OneValue<&ApplyOptions::out, CiOptions>(
+                                   "--out", "FILE", "save the plan, for `podctl ci apply FILE`")),
+    Naming(Flag::Names::kPath,
+           OneValue<&CiOptions::report>("--report", "FILE",
+                                        "GitLab's terraform report, for artifacts:reports")),
+    Switch<&ApplyOptions::destroy, CiOptions>("--destroy", "plan the empty spec"),
+    kCiTargetFlag,
+    kCiDetailedFlag,
+};
+
+constexpr Flag kCiApplyFlags[] = {
+    kNameFlag,
+    kPullFlag,
+    OneOf("always|never",
+          OneValue<&CiOptions::comment>("--comment", "WHEN", "always or never (default always)")),
+    OneValue<&ApplyOptions::expect_digest, CiOptions, &ReadDigest>(
+        "--expect-digest", "DIGEST", "of the plan that was reviewed (default: the comment's)"),
+    Switch<&ApplyOptions::auto_approve, CiOptions>("--auto-approve",
+                                                   "apply what nobody has reviewed, too"),
+    Switch<&ApplyOptions::wait, CiOptions, false>(
+        "--no-wait", "leave what is queued in the queue; the next apply goes on"),
+    Switch<&ApplyOptions::destroy, CiOptions>("--destroy", "plan the empty spec"),
+    kCiTargetFlag,
+    OneValue<&ApplyOptions::plan_file, CiOptions>("FILE", "", "a saved plan: the one to carry out"),
+};
+
+constexpr Flag kCiCommentFlags[] = {
+    kNameFlag,
+    kPullFlag,
+    Required(Naming(Flag::Names::kPath,
+                    OneValue<&CiOptions::text>("FILE", "", "Markdown, for the comment"))),
+};
+
+constexpr Flag kCiDriftFlags[] = {
+    kNameFlag,
+    kCiDetailedFlag,
+};
+
+}  // namespace
+
+const Command commands::kCi("ci", "plan and apply in a pipeline, told of in its pull request");
+const Command commands::kCiPlan("ci plan", "plan, and show it as one comment", kCiPlanFlags,
+                                WithWorld<RunCiPlan>, CiConflict);
+const Command commands::kCiApply("ci apply", "apply what was reviewed, and nothing else",
+                                 kCiApplyFlags, WithWorld<RunCiApply>, CiConflict,
+                                 [](const CiOptions& options) {
+                                   return options.plan_file.empty();
+                                 });
+const Command commands::kCiComment("ci comment", "write or renew the pull request's comment",
+                                   kCiCommentFlags, WithWorld<RunCiComment>, nullptr,
+                                   NoState<CiOptions>);
+const Command commands::kCiDrift("ci drift", "open, renew or close the issue of drift",
+                                 kCiDriftFlags, WithWorld<RunCiDrift>, CiConflict);
+
+}  // namespace podctl
