@@ -179,6 +179,7 @@ extern const Command kTypes;
 extern const Command kVersions;
 extern const Command kCompletion;
 extern const Command kComplete;
+extern const Command kPages;
 extern const Command kVersion;
 extern const Command kHelp;
 

@@ -93,6 +93,7 @@ std::span<const Command* const> Commands() {
       &commands::kCiComment, &commands::kCiDrift,      &commands::kEmulator,
       &commands::kTypes,     &commands::kVersions,     &commands::kCompletion,
       &commands::kVersion,   &commands::kHelp,         &commands::kComplete,
+      &commands::kPages,
   };
   return kAll;
 }
@@ -164,15 +165,28 @@ void AppendFlag(const Flag& flag, std::string* text) {
                    flag.help);
 }
 
-std::string AsSentence(std::string_view summary) {
-  std::string text(summary);
+constexpr ExitCode kExitCodes[] = {
+    {0, "done or no changes"},
+    {1, "error"},
+    {2, "changes (with --detailed-exitcode)"},
+    {3, "the state is locked by another"},
+    {4, "the plan is not the one that was reviewed"},
+    {130, "interrupted"},
+};
+
+}  // namespace
+
+std::string SummaryOf(const Command& command) {
+  std::string text(command.summary());
   if (!text.empty()) {
     text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   }
   return text + ".";
 }
 
-}  // namespace
+std::span<const ExitCode> ExitCodes() {
+  return kExitCodes;
+}
 
 std::string UsageOf(const Command& command, std::string_view flags) {
   std::string usage =
@@ -189,7 +203,7 @@ std::string UsageOf(const Command& command, std::string_view flags) {
 
 std::string HelpText(const Command& command) {
   std::string text =
-      fmt::format("{}\n\nUsage: {}\n", AsSentence(command.summary()), UsageOf(command, " [flags]"));
+      fmt::format("{}\n\nUsage: {}\n", SummaryOf(command), UsageOf(command, " [flags]"));
   if (command.IsGroup()) AppendCommands(CommandsIn(command.name()), &text);
   text += "\nFlags:\n";
   AppendFlag(kHelpFlag, &text);
@@ -208,11 +222,11 @@ std::string HelpText() {
   AppendCommands(CommandsIn(""), &text);
   text += "\nFlags of every command:\n";
   for (const Flag& flag : GlobalFlags()) AppendFlag(flag, &text);
-  return text + "\n" +
-         Hanging("Exit codes: ",
-                 "0 done or no changes; 1 error; 2 changes (with --detailed-exitcode); 3 the state "
-                 "is locked by another; 4 the plan is not the one that was reviewed; 130 "
-                 "interrupted.");
+  std::string codes;
+  for (const ExitCode& exit : ExitCodes()) {
+    codes += fmt::format("{}{} {}", codes.empty() ? "" : "; ", exit.code, exit.means);
+  }
+  return text + "\n" + Hanging("Exit codes: ", codes + ".");
 }
 
 }  // namespace podctl

@@ -34,6 +34,16 @@ std::string HelpText();
 // Of one: `podctl help plan`.
 std::string HelpText(const Command& command);
 
+// "Show what apply would do."
+std::string SummaryOf(const Command& command);
+
+// With which podctl ends, and when.
+struct ExitCode {
+  int code;
+  std::string_view means;
+};
+std::span<const ExitCode> ExitCodes();
+
 // "podctl exec POD [-- COMMAND…]". `flags` stands where flags may: before the dashes that begin
 // somebody else's command.
 std::string UsageOf(const Command& command, std::string_view flags = "");

@@ -436,7 +436,7 @@ TEST(Arguments, SomeCommandsLookForNoState) {
   }
   EXPECT_THAT(without, ElementsAre("init", "validate", "schema", "auth status", "authorize",
                                    "ci comment", "emulator", "types", "versions", "completion",
-                                   "version", "help", "__complete"));
+                                   "version", "help", "__complete", "__pages"));
   for (const char* command : {"apply", "show"}) {
     const Invocation saved = Parse({command, "plan.bin"});
     EXPECT_FALSE(saved.command->UsesState(saved.options)) << "a saved plan knows its own";
