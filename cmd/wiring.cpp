@@ -70,7 +70,7 @@ http::CaSettings CertificatesFor(const Environment& environment, FileSystem& fil
   constexpr const char* kVariable = "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE";
   if (auto file = FirstOf(environment, {kVariable})) return {*file, "", kVariable};
   const auto file = gcp::ReadGcloudConfig(environment, files).ca_certificates;
-  if (!file) return {};
+  if (!file) return http::FindSystemCa(files, http::BuiltInCa());
   return {*file, "", "gcloud's core/custom_ca_certs_file"};
 }
 

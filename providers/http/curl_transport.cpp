@@ -372,6 +372,23 @@ CaSettings FindCaSettings(const Environment& environment) {
   return {};
 }
 
+CaSettings FindSystemCa(FileSystem& files, std::string_view built_in) {
+  // Debian and Arch; Red Hat and Fedora; SUSE; Alpine and the BSDs.
+  constexpr const char* kBundles[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                      "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+                                      "/etc/ssl/cert.pem"};
+  if (built_in.empty() || files.Stat(std::string(built_in))) return {};
+  for (const char* bundle : kBundles) {
+    if (files.Stat(bundle)) return {bundle, "", ""};
+  }
+  return {};
+}
+
+std::string_view BuiltInCa() {
+  const char* file = curl_version_info(CURLVERSION_NOW)->cainfo;
+  return file == nullptr ? "" : file;
+}
+
 CurlTransport::CurlTransport(std::string user_agent, CaSettings ca, ClientCertificate certificate)
     : user_agent_(std::move(user_agent)),
       ca_(std::move(ca)),

@@ -7,9 +7,11 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "providers/http/transport.h"
 #include "providers/os/environment.h"
+#include "providers/os/file_system.h"
 
 namespace podctl::http {
 
@@ -26,6 +28,12 @@ struct CaSettings {
 // CURL_CA_BUNDLE; else SSL_CERT_FILE and SSL_CERT_DIR; else REQUESTS_CA_BUNDLE, which gcloud
 // honours too. Empty: the system's own.
 CaSettings FindCaSettings(const Environment& environment);
+
+// The system's own. Empty where libcurl finds them by itself, as it does on the system that it was
+// built for; on another one the file that is there of those in which systems keep them.
+CaSettings FindSystemCa(FileSystem& files, std::string_view built_in);
+// Where libcurl looks by itself; "": it was built without such a file.
+std::string_view BuiltInCa();
 
 // With what this client shows who it is, where a server asks. Files are read for each connection.
 struct ClientCertificate {

@@ -17,6 +17,7 @@
 
 #include "providers/http/curl_transport.h"
 #include "tests/providers/http/socket_server.h"
+#include "tests/support/fake_file_system.h"
 
 namespace podctl::http {
 namespace {
@@ -300,6 +301,18 @@ TEST(CaSettings, TheVariablesOfCurlComeFirst) {
   EXPECT_EQ(find().folder, "");
   variables = {{"CURL_CA_BUNDLE", ""}};
   EXPECT_TRUE(find().empty());
+}
+
+TEST(CaSettings, OnAnotherSystemItsOwnAreFound) {
+  constexpr const char* kOfDebian = "/etc/ssl/certs/ca-certificates.crt";
+  constexpr const char* kOfFedora = "/etc/pki/tls/certs/ca-bundle.crt";
+  testing::FakeFileSystem files;
+  EXPECT_TRUE(FindSystemCa(files, kOfDebian).empty()) << "libcurl says what is missing";
+  files.SetFile(kOfFedora, "certificates");
+  EXPECT_EQ(FindSystemCa(files, kOfDebian).file, kOfFedora);
+  EXPECT_TRUE(FindSystemCa(files, "").empty()) << "built for something else than files";
+  files.SetFile(kOfDebian, "certificates");
+  EXPECT_TRUE(FindSystemCa(files, kOfDebian).empty()) << "libcurl finds them by itself";
 }
 
 }  // namespace
