@@ -324,7 +324,8 @@ def type_of(schema, node):
         return f"map of {inner}" if inner else "map"
     if kind == "integer":
         least, most = node.get("minimum"), node.get("maximum")
-        return f"number from {least}" + (f" to {most}" if most is not None and most < 2**31 - 1 else "")
+        words = "number" if least is None else f"number from {least}"
+        return words + (f" to {most}" if most is not None and most < 2**31 - 1 else "")
     return {"object": "map", "string": "text", "boolean": "true or false", "null": "nothing"}.get(kind, kind)
 
 

@@ -98,11 +98,13 @@ class Reference(unittest.TestCase):
             "pod": {
                 "properties": {
                     "acceleratorType": {"type": "string", "description": "such as v3-32"},
-                    "disk": {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "\\$\\{"}]},
+                    "disk": {"anyOf": [{"type": "integer", "minimum": 10}, {"$ref": "#/definitions/expression"}]},
+                    "count": {"type": "integer"},
                     "dataDisks": {"type": "array", "items": {"properties": {"mode": {"enum": ["A", "B"]}}}},
                     "metadata": {"additionalProperties": {"oneOf": [{"type": "string"}, {"$ref": "#/definitions/file"}]}},
                 }
             },
+            "expression": {"type": "string", "pattern": "\\$\\{"},
             "file": {"type": "object", "properties": {"file": {"type": "string", "description": "its path"}}},
         },
     }
@@ -113,8 +115,9 @@ class Reference(unittest.TestCase):
             "| `project` | text | of every pod |",
             "| `pods` | map of map | by name |",
             "| `pods.NAME.acceleratorType` | text | such as v3-32 |",
-            "| `pods.NAME.dataDisks[].mode` | A, B |  |",
-            "| `pods.NAME.disk` | number |  |",
+            "| `pods.NAME.dataDisks[].mode` | `A`, `B` |  |",
+            "| `pods.NAME.disk` | number from 10 |  |",
+            "| `pods.NAME.count` | number |  |",
             "| `defaults.…` |  | The keys of `pods.NAME`. |",
             "| `pods.NAME.metadata.NAME.file` | text | its path |",
             "| `k3` | true or false |  |",
