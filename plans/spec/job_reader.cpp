@@ -26,7 +26,8 @@ constexpr int kMostDevices = 4096;
 constexpr std::size_t kMostSyncs = 100;
 
 constexpr Pattern kCommandFlag{"-*[A-Za-z0-9_.][A-Za-z0-9_.-]*", "letters, digits, _, - and ."};
-constexpr Pattern kDevices{"auto|[0-9]{1,4}", "auto, a number of devices, or a list such as [1]"};
+constexpr Pattern kDevices{"auto|[0-9]{1,4}", "auto, a number of devices, or a list such as [1]",
+                           "integer"};
 
 Shape Words(const Shape& of) {
   return shape::ListOf(of).Within(0, kMostWords);
@@ -75,12 +76,12 @@ std::vector<Key> JobKeys() {
       {"docker", "The container that it runs in.", DockerShape()},
       {"devices",
        "What each process may see: `auto`, a number of devices, or a list such as `[1]`.",
-       shape::Either({shape::Text().Like(kDevices),
+       shape::Either({shape::Text().Like(kDevices).Between(1, kMostDevices - 1),
                       shape::ListOf(shape::Number(0, kMostDevices)).Within(1, 0)})},
       {"sync", "What is copied before the start.",
        shape::ListOf(SyncShape()).Within(0, kMostSyncs)},
       {"restart", "When it is started again.", RestartShape()},
-      {"workers", "Some of the workers: `0,2-3`.", shape::Text().Like(kWorkersPattern)},
+      {"workers", "Some of the workers: `0,2-3`.", shape::Workers()},
       {"runConfig", "Of the launcher `estimator`: fields of TPUConfig and RunConfig.",
        RunConfigShape()},
       {"autostart", "`true`: apply starts it once it has made, replaced or bootstrapped the pod.",

@@ -181,7 +181,7 @@ Shape MovesShape(Kinds kinds) {
     if (kind->moves()) names += fmt::format("{}{}", names.empty() ? "" : "|", kind->name());
   }
   const std::string regex = fmt::format("(?:{})\\.{}", names, kThingNamePattern.regex);
-  const Shape address = shape::Text().Like({regex, "an address, such as pod.NAME"}).OnlyText();
+  const Shape address = shape::Text().Like({regex, "an address, such as pod.NAME"});
   return shape::ListOf(shape::Map({shape::Required("from", "Its name until now.", address),
                                    shape::Required("to", "Its name in this spec.", address)}))
       .Within(0, kMostMoves);

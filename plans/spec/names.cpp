@@ -77,7 +77,7 @@ std::optional<ZoneProblem> JudgeZone(std::string_view zone) {
 }
 
 Shape ZoneShape() {
-  return shape::Text().Like(kZonePattern).OnlyText().Such(gcp::KnownZones());
+  return shape::Text().Like(kZonePattern).Such(gcp::KnownZones()).Named("zone");
 }
 
 bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::string_view zone) {

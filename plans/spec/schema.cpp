@@ -11,6 +11,7 @@
 #include "plans/spec/names.h"
 #include "plans/spec/variables.h"
 #include "providers/base/json.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -91,6 +92,13 @@ class SchemaWriter {
  private:
   static Value ScalarTypes() { return Texts({"string", "number", "boolean"}); }
 
+  static Value TypesOf(const Shape& text) {
+    if (text.scalars.empty()) return "string";
+    std::vector<std::string> types = SplitWords(text.scalars);
+    types.insert(types.begin(), "string");
+    return Texts(types);
+  }
+
   static Value PlainText(Expressions expressions) {
     return Value::Map{{"type", ScalarTypes()},
                       {"pattern", "^" + TextRegex(expressions) + "$"},
@@ -148,15 +156,27 @@ class SchemaWriter {
       }
     } else {
       schema = Value::Map{
-          {"type", shape.only_text ? Value("string") : ScalarTypes()},
+          {"type", TypesOf(shape)},
           {"pattern", fmt::format("^(?:{})$|{}", shape.regex, WithExpression(shape.expressions))},
           {"patternErrorMessage", "this has to be " + shape.regex_words}};
       // Of a number or the like in its place.
-      if (shape.only_text) schema.Set("errorMessage", "this has to be " + shape.regex_words);
+      if (shape.scalars.empty()) schema.Set("errorMessage", "this has to be " + shape.regex_words);
+      if (shape.max > 0) schema.Set("minimum", shape.min);
+      if (shape.max > 0) schema.Set("maximum", shape.max);
     }
     if (shape.least > 0) schema.Set("minLength", static_cast<std::int64_t>(shape.least));
-    if (!shape.examples.empty()) schema.Set("examples", Texts(shape.examples));
+    if (!shape.examples.empty()) schema.Set("defaultSnippets", Snippets(shape.examples));
     return schema;
+  }
+
+  // Offered while one types. As `examples` they would fill the screen when the mouse is on the key:
+  // there are hundreds of accelerator types.
+  static Value Snippets(const std::vector<std::string>& texts) {
+    Value::List snippets;
+    for (const std::string& text : texts) {
+      snippets.push_back(Value::Map{{"label", text}, {"body", text}});
+    }
+    return snippets;
   }
 
   Value List(const Shape& shape) {

@@ -2,8 +2,8 @@
 // specs are read (shape.h). It says what one file may look like; what values mean together, and
 // what other files and the world have to do with them, `podctl validate` knows alone.
 //
-// Source: draft-07; patternErrorMessage, errorMessage and markdownDescription are what
-// yaml-language-server and VS Code know beyond it, and others pass over.
+// Source: draft-07; patternErrorMessage, errorMessage, markdownDescription and defaultSnippets are
+// what yaml-language-server and VS Code know beyond it, and others pass over.
 #pragma once
 
 #include <string>

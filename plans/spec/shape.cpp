@@ -36,12 +36,14 @@ Shape Shape::Like(const Pattern& pattern) const {
   Shape copy = *this;
   copy.regex = pattern.regex;
   copy.regex_words = pattern.words;
+  copy.scalars = pattern.scalars;
   return copy;
 }
 
-Shape Shape::OnlyText() const {
+Shape Shape::Between(std::int64_t fewest, std::int64_t greatest) const {
   Shape copy = *this;
-  copy.only_text = true;
+  copy.min = fewest;
+  copy.max = greatest;
   return copy;
 }
 
@@ -117,7 +119,12 @@ Shape Real() {
 }
 
 Shape Duration() {
-  return Text().Like(kDurationPattern).OnlyText();
+  return Text().Like(kDurationPattern);
+}
+
+Shape Workers() {
+  constexpr int kLastWorker = 99'999;
+  return Text().Like(kWorkersPattern).Between(0, kLastWorker);
 }
 
 Shape Word(std::vector<std::string> words) {

@@ -26,6 +26,8 @@ enum class Expressions {
 struct Pattern {
   std::string_view regex;  // ECMA-262 and Python alike, without ^ and $
   std::string_view words;  // for people: "letters, digits, - and _"
+  // What else than a text may be one as it stands in YAML, of "integer", "number", "boolean".
+  std::string_view scalars = {};
 };
 
 struct Key;
@@ -48,10 +50,10 @@ struct Shape {
   // Of a text without expressions, or of the names of a map; empty: any.
   std::string regex;
   std::string regex_words;
-  bool only_text = false;             // a text that is neither a number nor true or false
+  std::string scalars;                // with `regex`: of Pattern
   std::vector<std::string> words;     // of kWord
   std::vector<std::string> examples;  // values that are known, where others may come
-  std::int64_t min = 0;
+  std::int64_t min = 0;               // of kNumber, and of a number in a text's place
   std::int64_t max = 0;
   std::size_t least = 0;  // characters of a text, items, entries
   std::size_t most = 0;   // 0: any number
@@ -70,7 +72,7 @@ struct Shape {
   // The same with one thing more.
   Shape Named(std::string_view schema_name) const;
   Shape Like(const Pattern& pattern) const;
-  Shape OnlyText() const;
+  Shape Between(std::int64_t fewest, std::int64_t greatest) const;  // a number in its place
   Shape With(Expressions expressions_allowed) const;
   Shape Such(std::vector<std::string> as) const;
   Shape Within(std::size_t fewest, std::size_t greatest) const;
@@ -96,6 +98,7 @@ Shape Bool();
 Shape Number(std::int64_t min, std::int64_t max);
 Shape Real();
 Shape Duration();
+Shape Workers();  // all, numbers and ranges
 Shape Word(std::vector<std::string> words);
 Shape Null();
 Shape Map(std::vector<Key> keys);
@@ -117,14 +120,14 @@ inline constexpr Pattern kThingNamePattern{"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}",
 inline constexpr Pattern kEnvironmentNamePattern{"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _"};
 inline constexpr Pattern kDurationPattern{"(?:(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:ms|s|m|h|d))+",
                                           "a duration, such as 90s, 10m or 1h30m"};
-inline constexpr Pattern kProjectPattern{"[a-z0-9.:-]+",
-                                         "a project id: lower-case letters, digits and -"};
+inline constexpr Pattern kProjectPattern{
+    "[a-z0-9.:-]+", "a project id: lower-case letters, digits and -", "number boolean"};
 inline constexpr Pattern kZonePattern{"[a-z]+(?:-[a-z]+)+[0-9]+-(?:ai[0-9])?[a-z]",
                                       "a zone, such as europe-west4-a"};
 inline constexpr Pattern kNodeIdPattern{"(?!\\.{1,2}$)[A-Za-z0-9_.~+%-]+",
-                                        "letters, digits and _ . ~ + % -"};
+                                        "letters, digits and _ . ~ + % -", "number boolean"};
 inline constexpr Pattern kUserNamePattern{"[A-Za-z0-9_.][A-Za-z0-9_.-]*",
-                                          "letters, digits and - _ ."};
+                                          "letters, digits and - _ .", "number boolean"};
 inline constexpr Pattern kFlagNamePattern{"(?:--)?[A-Za-z0-9_.][A-Za-z0-9_.-]*",
                                           "a flag, such as xla_jf_conv_full_precision"};
 inline constexpr Pattern kWorkersPattern{
@@ -132,6 +135,6 @@ inline constexpr Pattern kWorkersPattern{
     "!?\\[[0-9,\\s-]+\\])"
     "(?:\\s*,\\s*(?:!?(?:(?:\\[[0-9,\\s-]+\\]|[0-9]+)/)?(?:all|[0-9]+(?:-[0-9]+(?:/[0-9]+)?)?)|"
     "!?\\[[0-9,\\s-]+\\]))*\\s*",
-    "all, or numbers and ranges such as 0,2-3"};
+    "all, or numbers and ranges such as 0,2-3", "integer"};
 
 }  // namespace podctl

@@ -134,7 +134,8 @@ class VariableResolver {
 const Shape& VariableShape() {
   static const Shape variable = shape::Map(
       {{"default", "Its value where none is given.", shape::Text().With(Expressions::kNone)},
-       {"description", "What it is for.", shape::Text().Like({"[\\s\\S]*", "text"})},
+       {"description", "What it is for.",
+        shape::Text().Like({"[\\s\\S]*", "text", "number boolean"})},
        {"sensitive", "Whether it is never shown or stored.", shape::Bool()}});
   return variable;
 }

@@ -186,7 +186,9 @@ def check(server, head):
             yield f"{body!r} is good, and the editor says {[each['message'] for each in found]}"
         at = place_of(text, text.index(word, len(head)) + 1)
         hover = server.ask("textDocument/hover", {"textDocument": {"uri": uri}, "position": at})
-        value = hover["contents"]["value"] if hover else ""
+        value = hover["contents"]["value"].replace("\\", "") if hover else ""  # escaped for Markdown
+        if len(value) > 1000:
+            yield f"the mouse on {word!r} shows {len(value)} characters"
         if shown not in value:
             yield f"the mouse on {word!r} shows {value!r}, and not {shown!r}"
     for body, words in COMPLETIONS:

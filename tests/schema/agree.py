@@ -71,8 +71,11 @@ VERDICTS = {
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGfBxTVr1hXMZmwHHlEg9Gt1a3cVDXG0ak0tQMTuuVAN a\n"
 
-# What podctl calls a wrong shape.
-OF_SHAPE = re.compile(r"^unknown key |` must be (text|a map|a list|true or false|a number|a duration)\b")
+# What podctl calls a wrong shape: a key or word that is not known, a wrong type, a key that is missing.
+OF_SHAPE = re.compile(
+    r"^unknown key |` must be (text|a map|a list|true or false|a number|a duration)\b|` cannot be (`|an? |nothing)"
+    r"|^(?!a node ).*(has|names) no `\w+`$|without (a name|`)|lacks `sourceDisk`|needs a `|names no file$|does nothing$|^`\S+` has no value"
+)
 
 
 class CoreLoader(yaml.SafeLoader):

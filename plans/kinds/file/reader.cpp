@@ -20,7 +20,7 @@ constexpr int kUsualMode = 0644;
 constexpr int kSensitiveMode = 0600;
 constexpr int kOthers = 0077;
 
-constexpr Pattern kMode{"0?[4-7][0-7]{2}", "three octal digits, such as 0644"};
+constexpr Pattern kMode{"0?[4-7][0-7]{2}", "three octal digits, such as 0644", "integer"};
 
 // Whether one of its parts is "..", or it names no file.
 bool LeadsAway(const std::string& path) {

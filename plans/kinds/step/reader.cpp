@@ -28,8 +28,10 @@ constexpr TextRules kStepText{.pods = true, .secrets = true};
 constexpr TextRules kScript{.pods = true, .secrets = true, .use = ReferenceUse::kShellText};
 
 constexpr Pattern kStepName{"(?!(?:tpu-runtime|readiness)$)[a-z0-9-]{1,63}",
-                            "lower-case letters, digits and -, and no name of podctl's own steps"};
-constexpr Pattern kXrtVersion{"[A-Za-z0-9._+-]{1,100}", "a version, such as 1.15.0"};
+                            "lower-case letters, digits and -, and no name of podctl's own steps",
+                            "integer boolean"};
+constexpr Pattern kXrtVersion{"[A-Za-z0-9._+-]{1,100}", "a version, such as 1.15.0",
+                              "number boolean"};
 
 Shape StepFileShape() {
   return shape::Map(
@@ -39,12 +41,12 @@ Shape StepFileShape() {
 }
 
 Shape MakeStepShape() {
-  const Shape workers = shape::Text().Like(kWorkersPattern);
   return shape::Map(
              {shape::Required("name", "The step's name: lower-case letters, digits and -.",
                               shape::Text().Like(kStepName)),
               {"workers", "Where it runs: `all`, unless given, or numbers and ranges, `[0, 2-3]`.",
-               shape::Either({workers, shape::ListOf(workers).Within(1, kMostWorkerItems)})},
+               shape::Either({shape::Workers(),
+                              shape::ListOf(shape::Workers()).Within(1, kMostWorkerItems)})},
               {"run",
                "A script, run with bash where the worker has it (else sh) and `-e`, from the home "
                "folder.",

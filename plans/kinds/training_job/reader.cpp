@@ -22,7 +22,7 @@ constexpr Pattern kAccelerator{"[^x]+x[^x]+", "COUNTxTYPE, such as 8xV2"};
 constexpr Pattern kAcceleratorOrNone{"none|[^x]+x[^x]+", "COUNTxTYPE, such as 4xV100, or none"};
 constexpr Pattern kRegion{"[a-z0-9-]+-[a-z0-9-]*[0-9]", "a region, such as us-central1"};
 constexpr Pattern kLabelKey{"[a-z][a-z0-9_-]{0,62}", "a letter, then a-z, 0-9, - and _"};
-constexpr Pattern kLabelText{"[a-z0-9_-]{0,63}", "a-z, 0-9, - and _"};
+constexpr Pattern kLabelText{"[a-z0-9_-]{0,63}", "a-z, 0-9, - and _", "integer boolean"};
 
 // "us-central1": words of lower-case letters and digits, the last with its number.
 bool LooksLikeRegion(std::string_view region) {
@@ -209,16 +209,16 @@ const Shape& TrainingJobShape() {
   static const Shape job =
       shape::Map(
           {{"tpuSpec", "TPUs, in a pool of their own beside the master: `8xV2` or `8xV3`.",
-            shape::Text().Like(kAccelerator).OnlyText().Such({"8xV2", "8xV3"})},
+            shape::Text().Like(kAccelerator).Such({"8xV2", "8xV3"})},
            {"gpuSpec", "GPUs of the master, such as `4xV100`; `none` for a master without.",
-            shape::Text().Like(kAcceleratorOrNone).OnlyText().Such({"1xP100", "4xV100", "none"})},
+            shape::Text().Like(kAcceleratorOrNone).Such({"1xP100", "4xV100", "none"})},
            {"machineType",
             "Of the master; `n1-standard-8` with GPUs and `n1-highcpu-32` without, unless given.",
             shape::Word(MasterMachines())},
            shape::Required("image", "The URI of the container's image. podctl builds nothing.",
                            shape::Text().Within(1, 0)),
            {"args", "Its arguments.", shape::ListOf(shape::ThingText()).Within(0, kMostArgs)},
-           {"region", "`us-central1` unless given.", shape::Text().Like(kRegion).OnlyText()},
+           {"region", "`us-central1` unless given.", shape::Text().Like(kRegion)},
            {"project", "The Google Cloud project, where it is not that of the spec.",
             shape::Text().Like(kProjectPattern)},
            {"labels", "Labels of the job.",

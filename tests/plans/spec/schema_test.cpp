@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <random>
 #include <regex>
 #include <set>
@@ -169,6 +171,30 @@ TEST_F(SchemaTest, PatternsSayWhatReadersDecide) {
     }
     EXPECT_GT(matched, 20) << decided.what;
   }
+}
+
+// A scalar without quotes may be a number or a truth value in YAML, and the same text for podctl.
+void ExpectScalars(const Shape& shape, const std::string& path, int* seen) {
+  if (shape.form == Shape::Form::kText && !shape.regex.empty()) {
+    const std::regex regex(shape.regex);
+    const auto any = [&](const std::vector<std::string>& texts) {
+      return std::any_of(texts.begin(), texts.end(),
+                         [&](const std::string& text) { return std::regex_match(text, regex); });
+    };
+    const bool real = any({"1.5"});
+    std::string scalars = real ? "number" : any({"1", "644"}) ? "integer" : "";
+    if (any({"true"})) scalars += scalars.empty() ? "boolean" : " boolean";
+    EXPECT_EQ(shape.scalars, scalars) << path;
+    ++*seen;
+  }
+  for (const Key& key : shape.keys) ExpectScalars(key.shape, path + "." + key.name, seen);
+  for (const Shape& each : shape.of) ExpectScalars(each, path, seen);
+}
+
+TEST_F(SchemaTest, ATextMayBeWrittenAsWhatYamlTakesForANumber) {
+  int seen = 0;
+  ExpectScalars(SpecShape(kinds_.known().all), "", &seen);
+  EXPECT_GT(seen, 20);
 }
 
 TEST_F(SchemaTest, ZonesAreOnesByThePatternToo) {

@@ -41,14 +41,14 @@ constexpr int kLastWorker = 99'999;
 constexpr Pattern kLabelName{"(?:[a-z]|[^\\x00-\\x7f])(?:[a-z0-9_-]|[^\\x00-\\x7f]){0,62}",
                              "a lower-case letter, then these, digits, _ and -"};
 constexpr Pattern kLabelValue{"(?:[a-z0-9_-]|[^\\x00-\\x7f]){0,63}",
-                              "lower-case letters, digits, _ and -"};
+                              "lower-case letters, digits, _ and -", "integer boolean"};
 constexpr Pattern kMetadataKey{"[A-Za-z0-9_-]{1,128}", "letters, digits, - and _"};
 constexpr Pattern kTunnelName{"[a-z][a-z0-9-]{0,62}",
-                              "a lower-case letter first, then these, digits and -"};
+                              "a lower-case letter first, then these, digits and -", "boolean"};
 constexpr Pattern kJumpHost{
     "(?:[A-Za-z0-9_.][A-Za-z0-9_.-]*@)?(?:[A-Za-z0-9_.][A-Za-z0-9_.-]*|\\[[A-Za-z0-9:.%]+\\])"
     "(?::[0-9]{1,5})?",
-    "[user@]host[:port], one host"};
+    "[user@]host[:port], one host", "number boolean"};
 constexpr Pattern kSmallBlock{"(?:[0-9]{1,3}(?:\\.[0-9]{1,3}){3}/29)?",
                               "a /29 block, such as 10.240.0.0/29"};
 constexpr Pattern kMoment{"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}.+",
@@ -76,9 +76,11 @@ Shape NodeMessage(std::string_view prefix) {
 
 // What is known of a field beyond its type.
 Shape Refined(std::string_view path, Shape of_type) {
-  if (path == "acceleratorType") return of_type.Within(1, 0).Such(gcp::AcceleratorTypes());
+  if (path == "acceleratorType") {
+    return of_type.Within(1, 0).Such(gcp::AcceleratorTypes()).Named(path);
+  }
   if (path == "runtimeVersion") return of_type.Within(1, 0);
-  if (path == "cidrBlock") return of_type.Like(kSmallBlock).OnlyText();
+  if (path == "cidrBlock") return of_type.Like(kSmallBlock);
   if (path == "labels") {
     return MapOf(kLabelName, ThingText().Like(kLabelValue)).Within(0, kMostLabels);
   }
@@ -134,7 +136,7 @@ Shape TermsBelow(std::string_view prefix) {
         value = Duration();
         break;
       case gcp::TermType::kTime:
-        value = Text().Like(kMoment).OnlyText();
+        value = Text().Like(kMoment);
         break;
       case gcp::TermType::kFlag:
         value = Bool();
@@ -180,7 +182,7 @@ Shape MakeOwnKeys() {
        {"dependsOn",
         "Pods that come first: `[pod.other]`. A reference in a text is a dependency, "
         "too.",
-        ListOf(Text().Like(kPodAddress).OnlyText())},
+        ListOf(Text().Like(kPodAddress))},
        {"queuedResource",
         "Asks for the pod through a queued resource, on these terms; `{}` on demand.",
         Either({Null(), QueuedResourceShape()})},
@@ -226,7 +228,7 @@ const Shape& MetadataSourceShape() {
                 {"secret",
                  "The secret of Secret Manager that holds it: "
                  "`projects/P/secrets/S`, or with `/versions/V` behind it.",
-                 Text().Like(kSecretName).OnlyText()},
+                 Text().Like(kSecretName)},
                 {"sensitive", "Whether it is never shown or stored. A secret always is.", Bool()}})
         .Named("metadataSource")
         .NotBoth("value", "file")
@@ -261,7 +263,7 @@ const Shape& LifecycleShape() {
            {"replaceTriggeredBy",
             "Replaces the pod when one of these is changed, replaced or run again: `pod.NAME`, "
             "`pod.NAME.FIELD`, `bootstrap.NAME.STEP`.",
-            ListOf(Text().Like(kTrigger).OnlyText())}})
+            ListOf(Text().Like(kTrigger))}})
           .Named("lifecycle");
   return lifecycle;
 }
