@@ -249,19 +249,27 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
 
 namespace {
 
-// Whether the plan is the one that was reviewed, or does nothing; else that is shown.
-bool IsAsReviewed(Reporter& reporter, const ApplyOptions& options, const PlanRun& run) {
-  if (!options.expect_digest || run.plan.Empty()) return true;
-  if (run.problems.has_errors()) return true;  // it is not carried out anyway
+enum class Reviewed {
+  kYes,
+  kNothing,  // nothing would be done, but by a spec that is not the reviewed one
+  kNo,       // which was shown
+};
+
+// An apply without changes takes over what else the spec says: how workers are reached, what is
+// protected, which jobs are started. That wants to be reviewed as well.
+Reviewed IsAsReviewed(Reporter& reporter, const ApplyOptions& options, const PlanRun& run) {
+  if (!options.expect_digest) return Reviewed::kYes;
+  if (run.problems.has_errors()) return Reviewed::kYes;  // it is not carried out anyway
   const std::string digest = DigestOf(run);
-  if (digest == *options.expect_digest) return true;
+  if (digest == *options.expect_digest) return Reviewed::kYes;
+  if (run.plan.Empty()) return Reviewed::kNothing;
   if (options.expect_digest->empty()) {
     reporter.ShowError("No plan was reviewed",
                        MakeError(ErrorCode::kStalePlan, options.not_reviewed,
                                  fmt::format("Nothing was changed. The plan that would be applied "
                                              "has the digest {}.",
                                              digest)));
-    return false;
+    return Reviewed::kNo;
   }
   reporter.ShowError(
       "The plan is not the one that was reviewed",
@@ -271,7 +279,7 @@ bool IsAsReviewed(Reporter& reporter, const ApplyOptions& options, const PlanRun
                       *options.expect_digest),
           "Nothing was changed. Since the review the spec, the state or what is there has "
           "become another one. Read this plan, and give its digest if it is what is wanted."));
-  return false;
+  return Reviewed::kNo;
 }
 
 }  // namespace
@@ -306,8 +314,15 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   const StartedOnPods started(wiring.files(), wiring.environment(),
                               wiring.state_choice().For(run->spec));
   ShowWhatIsPlanned(reporter, *run, !is_saved, JobsThatEnd(started, *run));
-  if (!IsAsReviewed(reporter, options, *run)) return reporter.FailedExitCode();
+  const Reviewed reviewed = IsAsReviewed(reporter, options, *run);
+  if (reviewed == Reviewed::kNo) return reporter.FailedExitCode();
   if (run->problems.has_errors()) return 1;
+  if (reviewed == Reviewed::kNothing) {
+    reporter.Note(
+        "What else the spec says (ssh, lifecycle, jobs) was not taken over: it is not what was "
+        "reviewed.");
+    return 0;
+  }
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
   execute.wait_for_capacity = options.wait;

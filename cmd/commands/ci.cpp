@@ -161,11 +161,32 @@ bool TellRunner(const CiDoors& doors, Reporter& reporter, const std::string& tex
   return told;
 }
 
+// Whatever has put it there: what is posted can be read by many.
+std::string WithoutToken(std::string text, const std::string& token) {
+  for (std::size_t at = 0; !token.empty() && (at = text.find(token, at)) != std::string::npos;) {
+    text.replace(at, token.size(), "(token)");
+  }
+  return text;
+}
+
+// A file of the repository may be a link that somebody put there to have another one posted.
+Result<std::string> ReadText(FileSystem& files, const std::string& path) {
+  const bool is_absolute = path.starts_with('/');
+  const std::string folder = FolderOf(path);
+  auto held = files.HoldFolder(is_absolute ? folder : ".",
+                               is_absolute || folder == "." ? std::string() : folder, false);
+  if (!held) return held.error();
+  auto text = (*held)->Read(path.substr(path.rfind('/') + 1), kMostTextBytes);
+  if (!text) return text.error();
+  return std::move(text->bytes);
+}
+
 // nullopt: it could not be written, which was shown.
 std::optional<std::string> TellForge(const CiRoom& room, Reporter& reporter, CommentRequest request,
                                      const std::stop_token& stop) {
   if (!room.forge || request.pull == 0) return std::string();
   request.outdated = OutdatedLine();
+  request.text = WithoutToken(std::move(request.text), room.place.token);
   const auto put = PutComment(*room.forge, request, stop);
   if (!put) {
     reporter.ShowError("the comment could not be written", put.error());
@@ -345,7 +366,7 @@ int RunCiApply(Wiring& wiring, const CiOptions& options) {
 
 int RunCiComment(Wiring& wiring, const CiOptions& options) {
   Reporter& reporter = wiring.reporter();
-  const auto text = wiring.files().Read(options.text, kMostTextBytes);
+  const auto text = ReadText(wiring.files(), options.text);
   if (!text) return reporter.ShowFailure(text.error());
   const auto kind = FindForgeKind(wiring.environment());
   if (kind == ForgeKind::kAtlantis) {  // which makes a comment of it
@@ -408,7 +429,8 @@ int RunCiDrift(Wiring& wiring, const CiOptions& options) {
   // A look that failed says nothing of drift: the issue stays as it is.
   if (account.digest.empty() || (code != 0 && code != 2)) return code == 0 ? 1 : code;
   DriftRequest request{room->project, !account.plan->Empty(),
-                       DriftTitle(*account.plan, room->words), DriftText(account, room->words)};
+                       DriftTitle(*account.plan, room->words),
+                       WithoutToken(DriftText(account, room->words), room->place.token)};
   const auto end = KeepDriftIssue(*room->forge, request, doors.stop);
   if (!end) return reporter.ShowFailure(end.error(), "the issue could not be kept up to date");
   reporter.Note(VisibleControls(DriftNote(*end)));

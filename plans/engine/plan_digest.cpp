@@ -46,6 +46,22 @@ Value DigestedLines(const std::vector<AttributeChange>& attributes, bool keyed) 
   return Value(std::move(lines));
 }
 
+// The very objects that are changed, or whose parts are: an address may stand for another one in
+// another state, or after `state mv`.
+Value ObjectsOf(const Change& change, const Kind& kind, const State& prior) {
+  Value::List objects;
+  for (const Address& address :
+       {change.previous_address, change.address, kind.WholeOf(change.address)}) {
+    const auto found = prior.records.find(address);
+    if (found == prior.records.end()) continue;
+    const AnyRecord& record = found->second;
+    for (const NamedObject& named : record.codec().Named(record)) {
+      objects.emplace_back(Value::Map{{"name", named.name}, {"uid", named.object.uid}});
+    }
+  }
+  return Value(std::move(objects));
+}
+
 // What is run and gone by besides: a saved plan shows the same.
 Value DigestedRest(const Change& change, const State& prior, bool keyed) {
   Value rest = Value::EmptyMap();
@@ -62,6 +78,9 @@ Value DigestedRest(const Change& change, const State& prior, bool keyed) {
     const auto found = prior.records.find(address);
     if (found != prior.records.end()) record = &found->second;
   }
+  rest.Set("objects", ObjectsOf(change, *kind, prior));
+  // Of pods and steps: a node that is still to be made has no record that names it.
+  rest.Set("node", kind->WritePayload(change.payload)["node"]);
   Value::List particulars;
   for (const Particular& each : kind->ParticularsOf(change, record)) {
     particulars.emplace_back(Value::Map{{"path", each.path}, {"text", each.text}});
@@ -78,7 +97,7 @@ Value DigestedRest(const Change& change, const State& prior, bool keyed) {
 
 // Of a plan in which digests stand for what is sensitive.
 std::string DigestOfHidden(const Plan& plan, const State& prior, bool keyed,
-                           const std::vector<std::string>& jobs) {
+                           const std::vector<std::string>& jobs, const PlanBasis& basis) {
   constexpr std::string_view kModes[] = {"normal", "destroy", "refresh-only"};
   std::vector<const Change*> changes;
   for (const Change& change : plan.changes) {
@@ -88,7 +107,14 @@ std::string DigestOfHidden(const Plan& plan, const State& prior, bool keyed,
             [](const Change* a, const Change* b) { return a->address < b->address; });
   Sha256 digest;
   const auto add = [&](const Value& value) { digest.Add(ToJson(value) + "\n"); };
-  add(Value::Map{{"form", kForm}, {"mode", kModes[static_cast<std::size_t>(plan.mode)]}});
+  add(Value::Map{{"form", kForm},
+                 {"mode", kModes[static_cast<std::size_t>(plan.mode)]},
+                 {"lineage", keyed ? prior.lineage : std::string()},
+                 {"spec", basis.spec_digest}});
+  for (const auto& [name, text] : basis.variables) {
+    add(Value::Map{{"variable", name}, {"text", text}});
+  }
+  for (const std::string& name : basis.sensitive_variables) add(Value::Map{{"sensitive", name}});
   for (const Change* change : changes) {
     add(Value::Map{{"address", change->address.Text()},
                    {"from", change->previous_address.Text()},
@@ -112,7 +138,7 @@ std::string DigestOfHidden(const Plan& plan, const State& prior, bool keyed,
 }  // namespace
 
 std::string DigestOfPlan(const Plan& plan, const State& prior, const std::string& digest_key,
-                         const std::vector<std::string>& jobs) {
+                         const std::vector<std::string>& jobs, const PlanBasis& basis) {
   Plan hidden;
   hidden.mode = plan.mode;
   for (const Change& change : plan.changes) {
@@ -120,12 +146,13 @@ std::string DigestOfPlan(const Plan& plan, const State& prior, const std::string
   }
   if (plan.mode == PlanMode::kRefreshOnly) hidden.drift = plan.drift;
   HideSecrets({digest_key, false}, &hidden);
-  return DigestOfHidden(hidden, prior, !digest_key.empty(), jobs);
+  return DigestOfHidden(hidden, prior, !digest_key.empty(), jobs, basis);
 }
 
 std::string DigestOfPlan(const SavedPlan& saved) {
   return DigestOfHidden(saved.plan, saved.prior.value_or(State{}), saved.prior.has_value(),
-                        saved.jobs);
+                        saved.jobs,
+                        {saved.spec_digest, saved.variables, saved.sensitive_variables});
 }
 
 bool IsPlanDigest(std::string_view text) {

@@ -135,7 +135,15 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
 std::string DigestOf(const PlanRun& run) {
   if (!run.saved_digest.empty()) return run.saved_digest;
   const std::string key = run.generation.none() ? std::string() : run.stored.digest_key;
-  return DigestOfPlan(run.plan, run.settled, key, run.jobs);
+  PlanBasis basis{run.spec.digest, {}, {}};
+  for (const auto& [name, value] : run.spec.variables) {
+    if (value.sensitive) {
+      basis.sensitive_variables.push_back(name);
+    } else {
+      basis.variables[name] = value.text;
+    }
+  }
+  return DigestOfPlan(run.plan, run.settled, key, run.jobs, basis);
 }
 
 std::optional<NoPlan> TakeLock(const PlanDoors& doors, const PlanRequest& request,

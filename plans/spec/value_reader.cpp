@@ -57,7 +57,7 @@ bool LogsPodctlIn(std::string_view name) {
 // By which a job of GitHub or GitLab shows who it is, and what pipelines of podctl's template are
 // given: who plans a pull request would hand them to its author.
 bool IsOfPipeline(std::string_view name) {
-  constexpr std::array<std::string_view, 19> kNames = {"ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+  constexpr std::array<std::string_view, 27> kNames = {"ACTIONS_ID_TOKEN_REQUEST_TOKEN",
                                                        "ACTIONS_ID_TOKEN_REQUEST_URL",
                                                        "ACTIONS_RUNTIME_TOKEN",
                                                        "ACTIONS_RUNTIME_URL",
@@ -68,6 +68,14 @@ bool IsOfPipeline(std::string_view name) {
                                                        "GITEA_TOKEN",
                                                        "GITLAB_TOKEN",
                                                        "PODCTL_FORGE_TOKEN",
+                                                       "FORGEJO_TOKEN",
+                                                       "GH_ENTERPRISE_TOKEN",
+                                                       "GITHUB_ENTERPRISE_TOKEN",
+                                                       "GITLAB_PRIVATE_TOKEN",
+                                                       "SYSTEM_ACCESSTOKEN",
+                                                       "VAULT_TOKEN",
+                                                       "INPUT_TOKEN",
+                                                       "INPUT_GITHUB-TOKEN",
                                                        "CI_JOB_TOKEN",
                                                        "CI_BUILD_TOKEN",
                                                        "CI_REGISTRY_PASSWORD",
@@ -76,8 +84,9 @@ bool IsOfPipeline(std::string_view name) {
                                                        "CI_REPOSITORY_URL",
                                                        "GOOGLE_TOKEN",
                                                        "SSH_KEY"};
-  return name.starts_with("CI_JOB_JWT") || name == "COMMENT_TOKEN" ||
-         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  // Of Atlantis a spec may read what it says of the pull request, which has no such prefix.
+  return name.starts_with("CI_JOB_JWT") || name.starts_with("ATLANTIS_") ||
+         name == "COMMENT_TOKEN" || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 std::string Backquoted(const std::vector<std::string>& words) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "providers/base/text.h"
 #include "providers/forges/rooms.h"
 #include "providers/http/url.h"
 
@@ -15,7 +16,9 @@ class GitHubForge final : public Forge {
  public:
   GitHubForge(const ForgePlace& place, const ForgeDoors& doors)
       : gitea_(place.kind == ForgeKind::kGitea),
+        full_name_(LowerCase(place.repository)),
         repository_("/repos/" + place.repository),
+        branch_(place.branch),
         client_(place, gitea_ ? "Gitea" : "GitHub", HeadersOf(place), doors) {}
 
   std::string Name() const override { return client_.name(); }
@@ -66,6 +69,12 @@ class GitHubForge final : public Forge {
     if (!found) return found.error();
     Value::List pulls = found->AsList();
     if (found->is_map()) pulls.push_back(*found);
+    // What was reviewed for another branch, or in a fork, was not reviewed for this one.
+    std::erase_if(pulls, [&](const Value& pull) {
+      const Value& base = pull["base"];
+      return (!branch_.empty() && base["ref"].AsString() != branch_) ||
+             LowerCase(base["repo"]["full_name"].AsString()) != full_name_;
+    });
     const auto merged = std::find_if(pulls.begin(), pulls.end(), [&](const Value& pull) {
       return pull["merge_commit_sha"].AsString() == commit && !pull["merged_at"].is_null();
     });
@@ -166,7 +175,9 @@ class GitHubForge final : public Forge {
   }
 
   const bool gitea_;
+  const std::string full_name_;  // as the forge tells it, in lower case
   const std::string repository_;
+  const std::string branch_;
   ForgeClient client_;
   std::string me_;
 };

@@ -34,6 +34,7 @@ class GitLabForge final : public Forge {
  public:
   GitLabForge(const ForgePlace& place, const ForgeDoors& doors)
       : project_("/projects/" + place.repository),
+        branch_(place.branch),
         client_(place, "GitLab", {{"PRIVATE-TOKEN", place.token}}, doors) {}
 
   std::string Name() const override { return client_.name(); }
@@ -78,7 +79,11 @@ class GitLabForge final : public Forge {
                                    {{"state", "merged"}}, stop);
     if (!found) return found.error();
     const auto& all = found->AsList();
-    const auto merged = [](const Value& pull) { return pull["state"].AsString() == "merged"; };
+    // What was reviewed for another branch was not reviewed for this one.
+    const auto merged = [&](const Value& pull) {
+      return pull["state"].AsString() == "merged" &&
+             (branch_.empty() || pull["target_branch"].AsString() == branch_);
+    };
     auto one = std::find_if(all.begin(), all.end(), [&](const Value& pull) {
       return merged(pull) && (pull["merge_commit_sha"].AsString() == commit ||
                               pull["squash_commit_sha"].AsString() == commit);
@@ -147,6 +152,7 @@ class GitLabForge final : public Forge {
   }
 
   const std::string project_;
+  const std::string branch_;
   ForgeClient client_;
   std::int64_t me_ = 0;
 };

@@ -129,7 +129,10 @@ Result<ForgePlace> FindActions(const Environment& environment, FileSystem& files
   }
   place.checkout = VariableOf(environment, "GITHUB_WORKSPACE");
   place.commit = VariableOf(environment, "GITHUB_SHA");
-  place.pull = PullOfRef(VariableOf(environment, "GITHUB_REF"));
+  const std::string ref = VariableOf(environment, "GITHUB_REF");
+  place.pull = PullOfRef(ref);
+  constexpr std::string_view kBranches = "refs/heads/";
+  if (ref.starts_with(kBranches)) place.branch = ref.substr(kBranches.size());
   TakeEvent(environment, files, &place);
   if (gitea) {
     TakeToken(environment, {kOwnToken, "GITEA_TOKEN", "GITHUB_TOKEN"}, &place);
@@ -154,6 +157,7 @@ Result<ForgePlace> FindGitLab(const Environment& environment) {
   }
   place.checkout = VariableOf(environment, "CI_PROJECT_DIR");
   place.commit = VariableOf(environment, "CI_COMMIT_SHA");
+  place.branch = VariableOf(environment, "CI_COMMIT_BRANCH");
   // Of a pipeline for merged results the commit is one that nobody knows.
   const std::string head = VariableOf(environment, "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA");
   if (!head.empty()) place.commit = head;

@@ -27,6 +27,7 @@ struct ForgePlace {
   std::string token_from;  // the variable that held it; empty: there is none
   std::string checkout;    // where the repository lies on this machine; may be empty
   std::string commit;      // that this run is about: of a pull request its head
+  std::string branch;      // that this run is of; empty: of a tag, or of a pull request
   // The pull request that this run is about; nullopt: none.
   std::optional<std::int64_t> pull;
 };

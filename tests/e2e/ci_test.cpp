@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "plans/ci/mark.h"
@@ -47,6 +48,11 @@ class Ci : public ::testing::TestWithParam<Kind> {
   }
   void AfterMerge() {
     for (const auto& [name, value] : forge_.PullVariables(12)) box_.UnsetVariable(name);
+    if (GetParam() == Kind::kGitLab) {
+      box_.SetVariable("CI_COMMIT_BRANCH", "main");
+    } else {
+      box_.SetVariable("GITHUB_REF", "refs/heads/main");
+    }
     forge_.Merge(12, kMergeCommit);
     SetCommit(kMergeCommit);
   }
@@ -153,6 +159,34 @@ TEST_P(Ci, WhatNobodyHasReviewedIsRefused) {
   EXPECT_EQ(box_.Calls("nodes.create"), 1);
 }
 
+TEST_P(Ci, WhatWasReviewedForAnotherBranchIsRefused) {
+  EXPECT_EQ(box_.Run({"ci", "plan"}).code, 0);
+  AfterMerge();
+  forge_.Merge(12, kMergeCommit, "side");
+  const RunResult refused = box_.Run({"ci", "apply"});
+  EXPECT_EQ(refused.code, 4) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("came by no pull request"));
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+}
+
+// A plan does not show them, and an apply takes them over.
+TEST_P(Ci, SettingsThatNobodyHasReviewedAreNotTakenOver) {
+  const auto spec = [&](const std::string& more) {
+    box_.WriteSpec("  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0, " + more +
+                   "}\n");
+  };
+  spec("lifecycle: {preventDestroy: true}");
+  EXPECT_EQ(box_.Run({"ci", "plan"}).code, 0);
+  AfterMerge();
+  EXPECT_EQ(box_.Run({"ci", "apply"}).code, 0);
+  const std::string state = box_.ReadFile("podctl.state.json");
+  spec("ssh: {proxyJump: evil.example.com}");
+  const RunResult nothing = box_.Run({"ci", "apply"});
+  EXPECT_EQ(nothing.code, 0) << nothing;
+  EXPECT_THAT(nothing.out + nothing.err, HasSubstr("not taken over"));
+  EXPECT_EQ(box_.ReadFile("podctl.state.json"), state);
+}
+
 TEST_P(Ci, ACommentOfSomebodyElseIsNoReview) {
   EXPECT_EQ(box_.Run({"ci", "plan"}).code, 0);
   const std::string text = OnlyComment();
@@ -229,6 +263,17 @@ TEST_P(Ci, DriftIsOneIssueThatOpensIsRenewedAndCloses) {
   EXPECT_EQ(box_.Run({"ci", "drift"}).code, 0);
   ASSERT_EQ(forge_.Issues().size(), 1U);
   EXPECT_FALSE(forge_.Issues()[0].open);
+}
+
+// A pull request could bring one, and who may read the comment may not read what it leads to.
+TEST_P(Ci, ALinkIsNotPostedNorTheToken) {
+  std::filesystem::create_symlink("/proc/self/environ", box_.Path("note.md"));
+  EXPECT_EQ(box_.Run({"ci", "comment", "note.md"}).code, 1);
+  EXPECT_TRUE(forge_.Comments(12).empty());
+  box_.WriteFile("own.md", std::string("it is ") + ForgeServer::kToken + ".\n");
+  EXPECT_EQ(box_.Run({"ci", "comment", "own.md"}).code, 0);
+  EXPECT_THAT(OnlyComment(),
+              AllOf(HasSubstr("it is (token)."), Not(HasSubstr(ForgeServer::kToken))));
 }
 
 TEST_P(Ci, ATextOfOnesOwnIsOneCommentToo) {

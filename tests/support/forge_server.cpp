@@ -75,9 +75,10 @@ void ForgeServer::AddIssue(const std::string& title, const std::string& text,
   const std::lock_guard lock(mutex_);
   issues_.push_back({next_++, title, text, by, true});
 }
-void ForgeServer::Merge(std::int64_t pull, const std::string& commit) {
+void ForgeServer::Merge(std::int64_t pull, const std::string& commit, const std::string& into) {
   const std::lock_guard lock(mutex_);
   merged_[commit] = pull;
+  merged_into_ = into;
 }
 void ForgeServer::FailNextWrite(int status, const std::string& body) {
   const std::lock_guard lock(mutex_);
@@ -220,12 +221,16 @@ http::Response ForgeServer::AnswerPulls(const std::string& commit) {
   if (found == merged_.end()) {
     return kind_ == Kind::kGitea ? NotThere() : Said(200, Value::EmptyList());
   }
+  const Value base =
+      Value::Map{{"ref", merged_into_}, {"repo", Value::Map{{"full_name", kRepository}}}};
   const Value pull = Value::Map{{"number", found->second},
                                 {"iid", found->second},
                                 {"id", 77},
                                 {"state", kind_ == Kind::kGitLab ? "merged" : "closed"},
                                 {"merged_at", "2026-11-20T14:29:43Z"},
-                                {"merge_commit_sha", commit}};
+                                {"merge_commit_sha", commit},
+                                {"target_branch", merged_into_},
+                                {"base", base}};
   return Said(200, kind_ == Kind::kGitea ? pull : Value(Value::List{pull}));
 }
 

@@ -50,7 +50,7 @@ class ForgeServer final : public http::Transport {
   // What people do.
   void AddComment(std::int64_t pull, const std::string& text, const std::string& by);
   void AddIssue(const std::string& title, const std::string& text, const std::string& by);
-  void Merge(std::int64_t pull, const std::string& commit);
+  void Merge(std::int64_t pull, const std::string& commit, const std::string& into = "main");
   // The next request that writes is answered so.
   void FailNextWrite(int status, const std::string& body);
 
@@ -83,6 +83,7 @@ class ForgeServer final : public http::Transport {
   mutable std::mutex mutex_;
   std::map<std::int64_t, std::vector<Comment>> comments_;  // by pull request
   std::map<std::string, std::int64_t> merged_;             // commit -> pull request
+  std::string merged_into_ = "main";                       // the branch, of all of them
   std::vector<Issue> issues_;
   std::vector<std::string> asked_;
   std::vector<std::string> commands_;
