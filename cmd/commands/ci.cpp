@@ -79,8 +79,19 @@ bool CommentsAreWanted(const CiOptions& options) {
   return options.comment != "never";
 }
 
-// `needs_forge`: it cannot be done without one.
-Result<CiRoom> FindCi(const CiDoors& doors, const CiOptions& options, bool needs_forge) {
+enum class ForgeNeed {
+  kForComment,  // where one is to be written under the run's own pull request
+  kIfThere,     // where there is a token to ask it with, too
+  kAlways,      // it cannot be done without one
+};
+
+bool IsForgeNeeded(const CiRoom& room, const CiOptions& options, ForgeNeed need) {
+  if (need == ForgeNeed::kAlways) return true;
+  if (!CommentsAreWanted(options) || room.place.kind == ForgeKind::kAtlantis) return false;
+  return room.pull || (need == ForgeNeed::kIfThere && !room.place.token.empty());
+}
+
+Result<CiRoom> FindCi(const CiDoors& doors, const CiOptions& options, ForgeNeed need) {
   auto place = FindForgePlace(doors.environment, doors.files);
   if (!place) return place.error();
   CiRoom room;
@@ -92,9 +103,7 @@ Result<CiRoom> FindCi(const CiDoors& doors, const CiOptions& options, bool needs
   const CiRun run = FindCiRun(doors.environment);
   room.words = {room.project == "." ? std::string() : room.project, run.url, run.id,
                 room.place.commit};
-  const bool atlantis = room.place.kind == ForgeKind::kAtlantis;
-  const bool tells = room.pull && CommentsAreWanted(options) && !atlantis;
-  if (!needs_forge && !tells) return room;
+  if (!IsForgeNeeded(room, options, need)) return room;
   auto forge = doors.make_forge(room.place);
   if (!forge) return forge.error();
   room.forge = *std::move(forge);
@@ -209,7 +218,7 @@ Result<void> WriteReport(FileSystem& files, const std::string& path, const Plan&
 
 int RunCiPlan(Wiring& wiring, const CiOptions& options) {
   const CiDoors doors = wiring.ci_doors();
-  auto room = FindCi(doors, options, false);
+  auto room = FindCi(doors, options, ForgeNeed::kForComment);
   if (!room) return wiring.reporter().ShowFailure(room.error());
   RunAccount account;
   AnnotateFor(wiring.streams(), *room, &account);
@@ -273,17 +282,17 @@ std::string WhyNotReviewed(const CiRoom& room, const std::optional<Review>& revi
 Result<void> TakeReview(const CiOptions& options, const std::stop_token& stop, CiRoom* of,
                         ApplyOptions* apply) {
   CiRoom& room = *of;
-  const bool given = options.expect_digest.has_value();
-  const bool unreviewed_is_fine = options.auto_approve || !options.plan_file.empty();
-  if (!room.forge || ((given || unreviewed_is_fine) && room.pull)) return {};
+  const bool is_saved = !options.plan_file.empty();
+  const bool given = options.expect_digest || options.auto_approve;
+  if (!room.forge || (given && room.pull)) return {};
   const auto review = FindReview(*room.forge, room.pull, room.place.commit, room.project, stop);
-  if (!review) return review.error();
+  if (!review) return given || is_saved ? Result<void>() : review.error();
+  const std::optional<CommentMark> mark = *review ? (*review)->mark : std::nullopt;
   if (*review) room.pull = (*review)->pull;
-  room.was_refused =
-      *review && (*review)->mark && (*review)->mark->state == CommentMark::State::kRefused;
-  if (given || unreviewed_is_fine) return {};
-  apply->expect_digest.emplace();
-  if (*review && (*review)->mark) apply->expect_digest = ReviewedDigest(*(*review)->mark);
+  room.was_refused = mark && mark->state == CommentMark::State::kRefused;
+  // A plan file is sealed, and yet it may be that of an earlier push: the comment tells.
+  if (given || (is_saved && !mark)) return {};
+  apply->expect_digest = mark ? ReviewedDigest(*mark) : std::string();
   if (apply->expect_digest->empty()) apply->not_reviewed = WhyNotReviewed(room, *review);
   return {};
 }
@@ -335,7 +344,7 @@ int RunCiApply(Wiring& wiring, const CiOptions& options) {
   // The commit alone may say which pull request it is about, so the forge is asked.
   const bool reviewed_elsewhere =
       options.expect_digest || options.auto_approve || !options.plan_file.empty();
-  auto room = FindCi(doors, options, !reviewed_elsewhere);
+  auto room = FindCi(doors, options, reviewed_elsewhere ? ForgeNeed::kIfThere : ForgeNeed::kAlways);
   if (!room) return wiring.reporter().ShowFailure(room.error());
   ApplyOptions apply = options;
   apply.auto_approve = true;
@@ -374,7 +383,7 @@ int RunCiComment(Wiring& wiring, const CiOptions& options) {
     return 0;
   }
   const CiDoors doors = wiring.ci_doors();
-  auto room = FindCi(doors, options, true);
+  auto room = FindCi(doors, options, ForgeNeed::kAlways);
   if (!room) return reporter.ShowFailure(room.error());
   if (!room->pull) {
     return reporter.ShowFailure(MakeError(ErrorCode::kFailedPrecondition,
@@ -419,7 +428,7 @@ std::string DriftNote(const DriftEnd& end) {
 
 int RunCiDrift(Wiring& wiring, const CiOptions& options) {
   const CiDoors doors = wiring.ci_doors();
-  auto room = FindCi(doors, options, true);
+  auto room = FindCi(doors, options, ForgeNeed::kAlways);
   if (!room) return wiring.reporter().ShowFailure(room.error());
   RunAccount account;
   AnnotateFor(wiring.streams(), *room, &account);

@@ -94,6 +94,7 @@ class GitLabForge final : public Forge {
   }
 
   Result<std::vector<ForgeIssue>> OpenIssues(std::stop_token stop) override {
+    if (auto me = FindMe(stop); !me) return me.error();
     const auto items =
         Pages(project_ + "/issues",
               {{"state", "opened"}, {"scope", "created_by_me"}, {"sort", "asc"}}, stop);
@@ -138,10 +139,9 @@ class GitLabForge final : public Forge {
     return {std::to_string(item["id"].AsInt()), "", item["body"].AsString(), "",
             me_ != 0 && item["author"]["id"].AsInt() == me_};
   }
-  // All that it is asked for are by the token's own user.
-  static ForgeIssue IssueOf(const Value& item) {
+  ForgeIssue IssueOf(const Value& item) const {
     return {item["iid"].AsInt(), item["title"].AsString(), item["description"].AsString(),
-            item["web_url"].AsString(), true};
+            item["web_url"].AsString(), me_ != 0 && item["author"]["id"].AsInt() == me_};
   }
   std::string NotesPath(std::int64_t pull) const {
     return fmt::format("{}/merge_requests/{}/notes", project_, pull);

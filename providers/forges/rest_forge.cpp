@@ -7,7 +7,10 @@ namespace podctl {
 Result<std::unique_ptr<Forge>> MakeForge(const ForgePlace& place, const ForgeDoors& doors) {
   if (place.kind == ForgeKind::kAtlantis) {
     return MakeError(ErrorCode::kUnimplemented,
-                     "Atlantis writes comments itself: of what a step of its workflow prints");
+                     "Atlantis writes comments itself, of what a step of its workflow prints, and "
+                     "podctl cannot ask it what was reviewed",
+                     "in its workflow: `podctl ci plan --out \"$PLANFILE\"`, and `podctl ci apply "
+                     "\"$PLANFILE\"`");
   }
   if (place.token.empty()) {
     const char* const hint =

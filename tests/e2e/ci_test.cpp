@@ -135,6 +135,20 @@ TEST_P(Ci, WhatWasNotReviewedIsRefusedWithANewComment) {
   EXPECT_EQ(box_.Calls("nodes.create"), 1);
 }
 
+TEST_P(Ci, APlanFileIsAppliedWhereItIsTheOneThatTheCommentShows) {
+  EXPECT_EQ(box_.Run({"ci", "plan", "--out", "old.plan"}).code, 0);
+  WriteSpec("another");
+  EXPECT_EQ(box_.Run({"ci", "plan", "--out", "new.plan"}).code, 0);
+  AfterMerge();
+  const RunResult refused = box_.Run({"ci", "apply", "old.plan"});
+  EXPECT_EQ(refused.code, 4) << refused;
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+  const RunResult applied = box_.Run({"ci", "apply", "new.plan"});
+  EXPECT_EQ(applied.code, 0) << applied;
+  EXPECT_EQ(box_.Calls("nodes.create"), 1);
+  EXPECT_THAT(forge_.Comments(12).back().text, StartsWith("### podctl apply: 1 added"));
+}
+
 // As when the job of an earlier merge was late.
 TEST_P(Ci, WhatWasRefusedIsAppliedOnceItIsWhatWasReviewed) {
   EXPECT_EQ(box_.Run({"ci", "plan"}).code, 0);
@@ -309,6 +323,7 @@ TEST_F(CiElsewhere, WhatAtlantisRunsPrintsWhatAtlantisPosts) {
   const RunResult plan = box_.Run({"ci", "plan", "--out", "it.plan"});
   EXPECT_EQ(plan.code, 0) << plan;
   EXPECT_THAT(plan.out, HasSubstr("Plan: 1 to add, 0 to change, 0 to destroy."));
+  EXPECT_THAT(box_.Run({"ci", "apply"}).err, HasSubstr("podctl ci apply \"$PLANFILE\""));
   const RunResult applied = box_.Run({"ci", "apply", "it.plan"});
   EXPECT_EQ(applied.code, 0) << applied;
   EXPECT_EQ(box_.Calls("nodes.create"), 1);

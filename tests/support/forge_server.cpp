@@ -193,6 +193,7 @@ http::Response ForgeServer::AnswerIssues(const std::string& method, const std::s
     Value::List all;
     std::string by = Of(query, kind_ == Kind::kGitea ? "created_by" : "creator");
     if (gitlab) by = Of(query, "scope") == "created_by_me" ? kMe : "";
+    if (ignores_whose_) by.clear();
     for (const Issue& issue : issues_) {
       if (issue.open && (by.empty() || issue.by == by)) all.push_back(IssueJson(issue));
     }

@@ -51,6 +51,8 @@ class ForgeServer final : public http::Transport {
   void AddComment(std::int64_t pull, const std::string& text, const std::string& by);
   void AddIssue(const std::string& title, const std::string& text, const std::string& by);
   void Merge(std::int64_t pull, const std::string& commit, const std::string& into = "main");
+  // It lists issues of everybody, whosever are asked for.
+  void IgnoreWhose() { ignores_whose_ = true; }
   // The next request that writes is answered so.
   void FailNextWrite(int status, const std::string& body);
 
@@ -89,6 +91,7 @@ class ForgeServer final : public http::Transport {
   std::vector<std::string> commands_;
   std::optional<http::Response> fail_;
   std::int64_t next_ = 100;
+  bool ignores_whose_ = false;
 };
 
 class ForgeServerOnPort {

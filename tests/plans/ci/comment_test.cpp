@@ -195,6 +195,7 @@ TEST_P(CommentTest, ACommentIsNotSentTwice) {
 
 TEST_P(CommentTest, OneIssueTellsOfDriftAsLongAsThereIsSome) {
   server_.AddIssue("drift", "copied\n" + DriftMarkLine("p"), "mallory");
+  server_.IgnoreWhose();
   EXPECT_EQ(Keep(false).did, DriftEnd::Did::kNothing);
   const DriftEnd opened = Keep(true);
   EXPECT_EQ(opened.did, DriftEnd::Did::kOpened);
