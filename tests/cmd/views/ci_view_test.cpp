@@ -118,12 +118,12 @@ TEST_F(CiView, ACodeQualityReportTellsProblemsApart) {
 }
 
 TEST_F(CiView, PathsBeginAtTheRootOfTheRepository) {
-  EXPECT_EQ(PathInRepository("podctl.yaml", "/work/r/pods", "/work/r"), "pods/podctl.yaml");
-  EXPECT_EQ(PathInRepository("../b/x.yaml", "/work/r/pods", "/work/r/"), "b/x.yaml");
-  EXPECT_EQ(PathInRepository("/work/r/a.yaml", "/work/r/pods", "/work/r"), "a.yaml");
-  EXPECT_EQ(PathInRepository("/etc/a.yaml", "/work/r", "/work/r"), "/etc/a.yaml");
-  EXPECT_EQ(PathInRepository("a.yaml", "/work/r/pods", ""), "a.yaml");
-  EXPECT_EQ(PathInRepository(".", "/work/r", "/work/r"), ".");
+  EXPECT_EQ(PathInRepository("podctl.yaml", "/src/r/pods", "/src/r"), "pods/podctl.yaml");
+  EXPECT_EQ(PathInRepository("../b/x.yaml", "/src/r/pods", "/src/r/"), "b/x.yaml");
+  EXPECT_EQ(PathInRepository("/src/r/a.yaml", "/src/r/pods", "/src/r"), "a.yaml");
+  EXPECT_EQ(PathInRepository("/etc/a.yaml", "/src/r", "/src/r"), "/etc/a.yaml");
+  EXPECT_EQ(PathInRepository("a.yaml", "/src/r/pods", ""), "a.yaml");
+  EXPECT_EQ(PathInRepository(".", "/src/r", "/src/r"), ".");
 }
 
 TEST_F(CiView, TheReportOfGitLabsWidgetCountsNoSteps) {
