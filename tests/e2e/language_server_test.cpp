@@ -66,7 +66,7 @@ TEST(LanguageServerTest, CheckJsonschemaSaysWhatPodctlSays) {
   }
   Sandbox sandbox;
   const RunResult done =
-      RunLong(sandbox, {"python3", AGREE_SCRIPT, "--podctl", BinaryFolder() + "/podctl", "--all",
+      RunLong(sandbox, {"python3", AGREE_SCRIPT, "--podctl", BinaryFolder() + "/podctl",
                         "--check-jsonschema", kCheckerProgram});
   EXPECT_EQ(done.code, 0) << done;
 }
