@@ -10,6 +10,7 @@
 #include "cmd/reporter.h"
 #include "cmd/views/manual.h"
 #include "cmd/wiring.h"
+#include "plans/spec/schema.h"
 #include "providers/os/file_system.h"
 
 namespace podctl {
@@ -34,10 +35,10 @@ std::string ReadPageDate(const Flag&, const std::string& text, std::string* targ
 }
 
 // Fails where one of the pages is there already.
-Result<void> WritePages(const PagesOptions& options, FileSystem& files) {
+Result<void> WritePages(const PagesOptions& options, const Shape& spec, FileSystem& files) {
   constexpr unsigned kReadableByAll = 0644;
   if (auto made = files.MakeFolders(options.folder); !made) return made;
-  for (const ManualPage& page : ManualPages(options.date)) {
+  for (const ManualPage& page : ManualPages(options.date, spec)) {
     const std::string path = options.folder + "/" + page.FileName();
     if (auto written = files.WriteNew(path, page.text, kReadableByAll); !written) return written;
   }
@@ -45,7 +46,7 @@ Result<void> WritePages(const PagesOptions& options, FileSystem& files) {
 }
 
 int RunPages(Wiring& wiring, const PagesOptions& options) {
-  const auto written = WritePages(options, wiring.files());
+  const auto written = WritePages(options, SpecShape(wiring.kinds().all), wiring.files());
   return written ? 0 : wiring.reporter().ShowFailure(written.error());
 }
 

@@ -195,12 +195,12 @@ ManualPage PageOf(const Command& command, std::string_view date) {
 
 }  // namespace
 
-std::vector<ManualPage> ManualPages(std::string_view date) {
+std::vector<ManualPage> ManualPages(std::string_view date, const Shape& spec) {
   std::vector<ManualPage> pages = {TopPage(date)};
   for (const Command* command : Commands()) {
     if (!command->IsHidden()) pages.push_back(PageOf(*command, date));
   }
-  pages.push_back(SpecPage(date, SourceWords()));
+  pages.push_back(SpecPage(date, SourceWords(), spec));
   return pages;
 }
 

@@ -8,6 +8,8 @@
 
 namespace podctl {
 
+struct Shape;  // plans/spec/shape.h
+
 struct ManualPage {
   std::string name;  // "podctl-plan"
   int section = 1;
@@ -17,11 +19,11 @@ struct ManualPage {
 };
 
 // Of all commands that are not hidden, in the order of their table. `date`: YYYY-MM-DD, of the
-// build.
-std::vector<ManualPage> ManualPages(std::string_view date);
+// build. `spec`: what a file of a spec may look like (SpecShape of plans/spec/schema.h).
+std::vector<ManualPage> ManualPages(std::string_view date, const Shape& spec);
 
 // ---- In spec_manual.cpp.
 
-ManualPage SpecPage(std::string_view date, std::string_view source);
+ManualPage SpecPage(std::string_view date, std::string_view source, const Shape& spec);
 
 }  // namespace podctl

@@ -1,117 +1,27 @@
-// podctl.yaml(5), in manual.h. The fields of a node come from the table of the API's client; the
-// other keys are told here in a line each, and docs/ has more of them: a test wants the same keys
-// here as there.
+// podctl.yaml(5), in manual.h: of each key what its table says.
 #include <fmt/format.h>
 
-#include <span>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cmd/views/manual.h"
 #include "cmd/views/roff.h"
+#include "plans/spec/shape.h"
 #include "providers/base/text.h"
-#include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
 namespace {
 
-struct ToldKey {
-  std::string_view name;
+struct ToldExpression {
+  std::string_view form;
   std::string_view means;
 };
 
-constexpr ToldKey kFileKeys[] = {
-    {"project", "of every pod that does not name its own"},
-    {"zone", "likewise"},
-    {"state",
-     "where the state is: a path beside the spec, `gs://BUCKET/PREFIX`, `etcd://HOST:2379/PREFIX` "
-     "or `https://...`; `podctl.state.json` unless given"},
-    {"variables",
-     "values from outside, by name: `default`, `description`, `sensitive`; `--var` and "
-     "`--var-file` give them"},
-    {"defaults", "keys of a pod, which are merged under every pod"},
-    {"pods", "the pods, by name; the address of `research` is `pod.research`"},
-    {"jobs", "what `podctl run` starts on the workers of a pod, by name"},
-    {"trainingJobs", "custom jobs of Vertex AI, by name"},
-    {"files", "files on the machine that applies, by name: `path`, `content`, `mode`"},
-    {"outputs", "what `podctl output` tells other tools and other specs, by name"},
-    {"stateOf", "other states, by name, whose outputs the spec uses"},
-    {"moved", "other names for things that exist: a list of `{from: ADDRESS, to: ADDRESS}`"},
-};
-
-constexpr ToldKey kPodKeys[] = {
-    {"libtpuFlags",
-     "flags for libtpu, by name; where they change, the runtime of every worker is "
-     "restarted"},
-    {"runtimeEnv", "likewise variables of the runtime"},
-    {"metadata",
-     "texts by name, or `{file: PATH}`, `{env: NAME}`, `{secret: projects/P/secrets/S}`; with "
-     "`sensitive: true` a value is never shown or stored"},
-    {"ssh", "how the workers are reached: below"},
-    {"bootstrap", "steps that are run on the workers: below"},
-    {"tunnels",
-     "what `podctl tunnel` forwards: a list of `remote`, `local`, `worker`, `name`, "
-     "`open`"},
-    {"lifecycle", "`preventDestroy`, `ignoreChanges`, `createBeforeDestroy`, `replaceTriggeredBy`"},
-    {"dependsOn", "addresses of what comes before"},
-    {"desiredState", "`STOPPED` or `READY`, of a node of a single host"},
-    {"apiVersion", "`v2alpha1`, for the fields that only that version of the API has"},
-    {"queuedResource",
-     "asks through a queued resource: `spot` or `guaranteed`, `reservationName`, "
-     "`queueingPolicy`"},
-    {"slices", "so many slices at once, from one queued resource"},
-    {"timeouts", "`queue`, `create` and `boot`: how long to wait"},
-    {"capacity", "`{retry: 2h, zones: [ZONE]}`: where a zone has no room, wait and try others"},
-    {"onPreemption", "`recreate`, by `podctl watch`, or `report`"},
-    {"nodeId", "where it is not the pod's name"},
-    {"project", "where it is not that of the file"},
-    {"zone", "likewise"},
-};
-
-constexpr ToldKey kSshKeys[] = {
-    {"user", "unless given, the local user's name"},
-    {"port", "unless given, `PODCTL_SSH_PORT` or 22"},
-    {"identityFile", "the private key to log in with"},
-    {"address", "`external` or `internal`"},
-    {"hostKeys", "`pinned` or `strict`"},
-    {"publishKey", "`false`: the own key is not written to the node"},
-    {"publishKeys", "files of public keys that are let in, too"},
-    {"transport", "`openssh`: by the program ssh(1), with all that its configuration says"},
-    {"proxyJump", "`[USER@]HOST[:PORT]`, through which the workers are reached"},
-    {"iap", "`true`: through Google's Identity-Aware Proxy"},
-    {"check", "`false`: the workers of a new pod are not looked over"},
-};
-
-constexpr ToldKey kStepKeys[] = {
-    {"name", "lower-case letters, digits and `-`"},
-    {"run", "a script, run by bash with `-e` from the home folder"},
-    {"env", "variables for it"},
-    {"files", "what is copied before it runs: a list of `{source: PATH, destination: PATH}`"},
-    {"workers", "`all`, or numbers and ranges: `[0]`, `\"0,2-3\"`"},
-    {"timeout", "of the script on each worker"},
-    {"xrtVersion", "in place of `run`: asks for a version of XRT"},
-};
-
-constexpr ToldKey kJobKeys[] = {
-    {"pod", "on whose workers it runs"},
-    {"launcher",
-     "how its processes find one another: `pjrt`, `jax`, `torch`, `torchrun`, `ray`, "
-     "`tensorflow`, `estimator`, `xla_dist` or `shell`"},
-    {"command", "its words, or one text for the shell"},
-    {"flags", "what stands behind the command, by name"},
-    {"env", "its variables"},
-    {"condaEnv", "is activated first"},
-    {"docker", "`{image: URI, flags: [...]}`: it runs in a container"},
-    {"devices", "which chips each process may see"},
-    {"sync", "what is copied before the start"},
-    {"restart", "when it is started again, and how often"},
-    {"terminationGracePeriod", "from TERM to KILL when it is ended"},
-    {"workers", "some of them"},
-    {"runConfig", "of the launcher `estimator`"},
-    {"autostart", "`true`: apply starts it once it has made, replaced or bootstrapped the pod"},
-};
-
-constexpr ToldKey kExpressions[] = {
+constexpr ToldExpression kExpressions[] = {
     {"${var.NAME}", "a variable of the spec"},
     {"${env.NAME}", "a variable of the environment, but for those that log in somewhere"},
     {"${pod.NAME.PATH}", "a value of a node: `networkEndpoints[0].ipAddress`"},
@@ -134,35 +44,119 @@ constexpr std::string_view kSpecExample =
     "      - name: packages\n"
     "        run: pip3 install --user matplotlib scipy\n";
 
-void AppendKeys(std::span<const ToldKey> keys, RoffPage* page) {
-  for (const ToldKey& key : keys) page->Item(RoffBold(key.name), key.means);
+// "`a`, `b`": in bold, as one types them.
+std::string Typed(const std::vector<std::string>& words) {
+  std::vector<std::string> typed;
+  for (const std::string& word : words) typed.push_back(fmt::format("`{}`", word));
+  return Join(typed, ", ");
 }
 
-// What a change of it does.
-std::string_view ChangeOf(const gcp::Field& field) {
-  if (field.field_class == gcp::FieldClass::kPatchable) return " Changed in place.";
-  const bool message =
-      field.type == gcp::FieldType::kMessage || field.type == gcp::FieldType::kMessageList;
-  const bool whole = field.path.find("[]") == std::string_view::npos;
-  return message && whole ? "" : " A change replaces the node.";
+std::string ValueWords(const Shape& shape, std::string_view many);
+
+std::string AnyOf(const std::vector<Shape>& choices, std::string_view many) {
+  std::vector<std::string> words;
+  for (const Shape& choice : choices) words.push_back(ValueWords(choice, many));
+  return Join(words, " or ");
 }
 
-void AppendNodeFields(RoffPage* page) {
-  for (const gcp::Field& field : gcp::NodeFields()) {
-    if (field.field_class == gcp::FieldClass::kOutputOnly) continue;
-    std::string text(field.doc);
-    if (!field.enum_values.empty()) {
-      text += fmt::format(" One of {}.", Join(SplitWords(field.enum_values), ", "));
-    }
-    text += ChangeOf(field);
-    if (field.version == ApiVersion::kV2Alpha1) text += " Only with `apiVersion: v2alpha1`.";
-    page->Item(RoffBold(field.path), text);
+std::string Numbers(const Shape& shape) {
+  // What has no limit but that of its type.
+  constexpr std::int64_t kNoLimit = std::numeric_limits<std::int32_t>::max();
+  const bool limited = shape.form == Shape::Form::kNumber && shape.max < kNoLimit;
+  return fmt::format(" from {}{}", shape.min, limited ? fmt::format(" to {}", shape.max) : "");
+}
+
+// What there may be, `many` an "s" where it is told of several.
+std::string ValueWords(const Shape& shape, std::string_view many) {
+  const std::string among = shape.of.empty() ? "" : " of " + AnyOf(shape.of, "s");
+  switch (shape.form) {
+    case Shape::Form::kText:
+      if (shape.regex == kDurationPattern.regex) return fmt::format("duration{}", many);
+      return fmt::format("text{}", many) + (shape.regex.empty() || shape.regex_words == "text"
+                                                ? ""
+                                                : fmt::format(" ({})", shape.regex_words));
+    case Shape::Form::kBool:
+      return "`true` or `false`";
+    case Shape::Form::kNumber:
+    case Shape::Form::kReal:
+      return fmt::format("number{}{}", many, Numbers(shape));
+    case Shape::Form::kWord:
+      return Typed(shape.words);
+    case Shape::Form::kMap:
+      return fmt::format("map{}{}", many, among) +
+             (shape.regex.empty() ? "" : fmt::format(" (names: {})", shape.regex_words));
+    case Shape::Form::kList:
+      return fmt::format("list{}{}", many, among);
+    case Shape::Form::kEither:
+      return AnyOf(shape.of, many);
+    case Shape::Form::kNull:
+      break;
+  }
+  return "nothing";
+}
+
+std::string SizeWords(const Shape& shape) {
+  return (shape.least > 0 ? ", not empty" : "") +
+         (shape.most > 0 ? fmt::format(", at most {}", shape.most) : "") +
+         (shape.most > 0 && !shape.keys.empty() ? " of its keys" : "");
+}
+
+// The maps of known keys that a value is, or holds, and how what is below it is called.
+void ForMaps(const Shape& shape, const std::string& path,
+             const std::function<void(const Shape& map, const std::string& path)>& use) {
+  if (!shape.keys.empty()) return use(shape, path);
+  const std::string below = shape.form == Shape::Form::kMap    ? path + ".NAME"
+                            : shape.form == Shape::Form::kList ? path + "[]"
+                                                               : path;
+  for (const Shape& each : shape.of) ForMaps(each, below, use);
+}
+
+// All that the table of `map` says of one of its keys.
+std::string KeyWords(const Shape& map, const Key& key) {
+  std::string text = key.doc;
+  const std::string value = ValueWords(key.shape, "") + SizeWords(key.shape);
+  if (value != "text" && value != "map") text += fmt::format(" Value: {}.", value);
+  std::vector<std::string> others;
+  for (const auto& [first, second] : map.exclusive) {
+    if (key.name == first) others.push_back(second);
+    if (key.name == second) others.push_back(first);
+  }
+  if (!others.empty()) text += fmt::format(" Not together with {}.", Typed(others));
+  ForMaps(key.shape, "", [&](const Shape& held, const std::string&) {
+    if (held.needs_one_of.empty()) return;
+    text += fmt::format(" A map needs one of {}.", Typed(held.needs_one_of));
+  });
+  return text;
+}
+
+void AppendKey(const Shape& map, const Key& key, const std::string& path, RoffPage* page) {
+  page->Item(RoffBold(path) + (key.required ? " (required)" : ""), KeyWords(map, key));
+}
+
+void AppendKeys(const Shape& map, const std::string& prefix, RoffPage* page) {
+  for (const Key& key : map.keys) {
+    AppendKey(map, key, prefix + key.name, page);
+    ForMaps(key.shape, prefix + key.name, [&](const Shape& held, const std::string& path) {
+      AppendKeys(held, path + ".", page);
+    });
+  }
+}
+
+// A section for what is below each key of a file.
+void AppendSections(const Shape& spec, RoffPage* page) {
+  for (const Key& key : spec.keys) {
+    ForMaps(key.shape, key.name, [&](const Shape& map, const std::string& path) {
+      // Which is itself a map of keys: `defaults`, whose keys are told of the things they are for.
+      if (path == key.name) return;
+      page->Section(fmt::format("\"KEYS OF {}\"", path));
+      AppendKeys(map, "", page);
+    });
   }
 }
 
 }  // namespace
 
-ManualPage SpecPage(std::string_view date, std::string_view source) {
+ManualPage SpecPage(std::string_view date, std::string_view source, const Shape& spec) {
   RoffPage page("podctl.yaml", 5, date, source);
   page.Name("podctl.yaml", "pods as podctl is to make them");
   page.Section("DESCRIPTION");
@@ -170,32 +164,22 @@ ManualPage SpecPage(std::string_view date, std::string_view source) {
       "A spec is YAML: `podctl.yaml` in the current folder, or what `podctl -f` names. "
       "`podctl validate` checks it without contacting anything, and tells all that is wrong at "
       "once, each with its place. `podctl init` writes one to begin with.");
-  page.Paragraph("Durations are written `90s`, `0.5s`, `10m` or `1h30m`.");
+  page.Paragraph(
+      "Durations are written `90s`, `0.5s`, `10m` or `1h30m`. In the names of keys `NAME` "
+      "stands for a name that you give, and `[]` for each of a list. Where no value is told, it is "
+      "any text, or a map whose keys come next.");
   page.Section("\"KEYS OF A FILE\"");
-  AppendKeys(kFileKeys, &page);
-  page.Section("\"KEYS OF A POD\"");
-  page.Paragraph(
-      "Those of the Cloud TPU API's Node, which stand in the next section, and podctl's own:");
-  AppendKeys(kPodKeys, &page);
-  page.Section("\"FIELDS OF A NODE\"");
-  AppendNodeFields(&page);
-  page.Section("\"KEYS OF SSH\"");
-  AppendKeys(kSshKeys, &page);
-  page.Section("\"KEYS OF A STEP\"");
-  page.Paragraph(
-      "The steps of a pod run one after the other, each on all its workers at once, and only "
-      "where they are missing.");
-  AppendKeys(kStepKeys, &page);
-  page.Section("\"KEYS OF A JOB\"");
-  AppendKeys(kJobKeys, &page);
+  for (const Key& key : spec.keys) AppendKey(spec, key, key.name, &page);
+  AppendSections(spec, &page);
   page.Section("EXPRESSIONS");
-  AppendKeys(kExpressions, &page);
+  for (const ToldExpression& each : kExpressions) page.Item(RoffBold(each.form), each.means);
   page.Section("EXAMPLES");
   page.Paragraph("A pod with flags for libtpu, and a step:");
   page.Verbatim(kSpecExample);
   page.Section("\"SEE ALSO\"");
   page.Line(RoffBold("podctl") + "(1),");
   page.Line(RoffBold("podctl-init") + "(1),");
+  page.Line(RoffBold("podctl-schema") + "(1),");
   page.Line(RoffBold("podctl-validate") + "(1)");
   return {"podctl.yaml", 5, page.text()};
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cmd/views/manual.h"
+#include "plans/spec/shape.h"
 #include "providers/os/process.h"
 #include "tests/support/folders.h"
 
@@ -75,7 +76,7 @@ std::set<std::string> Expected() {
       "share/doc/podctl/CHANGELOG.md",
       "share/doc/podctl/LICENSE",
   };
-  for (const ManualPage& page : ManualPages("2026-01-31")) {
+  for (const ManualPage& page : ManualPages("2026-01-31", Shape{})) {
     files.insert(fmt::format("share/man/man{}/{}", page.section, page.FileName()));
   }
   const fs::path top = testing::SourceFolder();

@@ -63,11 +63,19 @@ constexpr Pattern kTrigger{
     "bootstrap\\.[A-Za-z0-9_][A-Za-z0-9_-]{0,62}\\.[\\s\\S]+)",
     "pod.NAME, pod.NAME.FIELD or bootstrap.NAME.STEP"};
 
+// What a change of it does; nothing of a message, of which each member says so.
+std::string_view WordsOfChange(const Field& field) {
+  if (field.field_class == gcp::FieldClass::kPatchable) return " Changed in place.";
+  const bool message = field.type == FieldType::kMessage || field.type == FieldType::kMessageList;
+  return message ? "" : " A change replaces the node.";
+}
+
 Shape NodeMessage(std::string_view prefix) {
   std::vector<Key> keys;
   for (const std::string& name : WritableMembers(prefix)) {
     const Field& field = *gcp::FindNodeField(std::string(prefix) + name);
     std::string doc(field.doc);
+    doc += WordsOfChange(field);
     if (field.version != ApiVersion::kV2) doc += " Only with `apiVersion: v2alpha1`.";
     keys.push_back({name, std::move(doc), ShapeOf(field), field.path == "dataDisks[].sourceDisk"});
   }
