@@ -67,10 +67,10 @@ class TextReporter : public Reporter {
     streams().out << podctl::ShowPlan(plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n")
                   << std::flush;
   }
-  // People see it with what is kept for later: till then nobody has to tell two plans apart.
-  void TellDigest(const std::string& digest) override { digest_ = digest; }
-  void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
-    WriteSaved(streams().out, path, again);
+  // People see the digest here: till then nobody has to tell two plans apart.
+  void TellSaved(const std::string& path, const std::vector<std::string>& again,
+                 const std::string& digest) override {
+    WriteSaved(streams().out, path, again, digest);
   }
   std::unique_ptr<EventSink> Progress() override { return MakeProgressView(streams(), clock_); }
   void ShowSummary(const ExecuteResult& result, bool destroy) override {
@@ -87,19 +87,17 @@ class TextReporter : public Reporter {
  protected:
   // In terraform's words.
   void WriteSaved(std::ostream& stream, const std::string& path,
-                  const std::vector<std::string>& again) const {
+                  const std::vector<std::string>& again, const std::string& digest) const {
     stream << fmt::format(
         "\nSaved the plan to: {}\n\nTo perform exactly these actions, run the following "
         "command to apply:\n    podctl apply {}{}\n",
         path, ShellQuote(path), VarFlags(again));
     if (!again.empty()) stream << "\n" << WhyAgain(again) << "\n";
-    if (!digest_.empty()) stream << "\nDigest: " << digest_ << "\n";
-    stream << std::flush;
+    stream << "\nDigest: " << digest << "\n" << std::flush;
   }
 
  private:
   Clock& clock_;
-  std::string digest_;
 };
 
 class MarkdownReporter final : public TextReporter {
@@ -119,8 +117,9 @@ class MarkdownReporter final : public TextReporter {
     plan_ = &plan;
     for (std::string& note : JobNotes(clauses)) notes_.push_back(std::move(note));
   }
-  void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
-    WriteSaved(streams().err, path, again);
+  void TellSaved(const std::string& path, const std::vector<std::string>& again,
+                 const std::string& digest) override {
+    WriteSaved(streams().err, path, again, digest);
   }
   void End() override { streams().out << MarkdownOf(plan_, reported_, notes_) << std::flush; }
 
@@ -161,8 +160,11 @@ class JsonReporter final : public Reporter {
     events_.ShowPlan(plan, base, failed);
     if (const std::string jobs = JobsText(clauses); !jobs.empty()) events_.Log(jobs);
   }
-  void TellDigest(const std::string& digest) override { events_.ShowDigest(digest); }
-  void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
+  void TellDigest(const std::function<std::string()>& digest) override {
+    events_.ShowDigest(digest());
+  }
+  void TellSaved(const std::string& path, const std::vector<std::string>& again,
+                 const std::string&) override {
     events_.Log("Saved the plan to: " + path);
     if (!again.empty()) events_.Log(WhyAgain(again));
   }

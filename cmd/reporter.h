@@ -84,10 +84,12 @@ class Reporter {
   // clause each.
   virtual void ShowPlan(const Plan& plan, const State& base, bool failed,
                         const std::vector<std::string>& jobs) = 0;
-  // Of a plan that could be carried out (plans/engine/plan_digest.h); before it is shown.
-  virtual void TellDigest(const std::string& digest) = 0;
+  // Of a plan that could be carried out (plans/engine/plan_digest.h); before it is shown. Making it
+  // takes as long as reading the spec, so it is asked for by those alone who tell it.
+  virtual void TellDigest(const std::function<std::string()>&) {}
   // `again`: the variables whose values the plan does not hold, and its apply has to be given.
-  virtual void TellSaved(const std::string& path, const std::vector<std::string>& again) = 0;
+  virtual void TellSaved(const std::string& path, const std::vector<std::string>& again,
+                         const std::string& digest) = 0;
   virtual std::unique_ptr<EventSink> Progress() = 0;
   virtual void ShowSummary(const ExecuteResult& result, bool destroy) = 0;
   // Those that the state has after an apply; nothing where there are none.

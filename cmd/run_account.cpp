@@ -35,12 +35,13 @@ class KeepingReporter final : public Reporter {
     for (std::string& note : JobNotes(jobs)) account_.notes.push_back(std::move(note));
     inner_->ShowPlan(plan, base, failed, jobs);
   }
-  void TellDigest(const std::string& digest) override {
-    account_.digest = digest;
-    inner_->TellDigest(digest);
+  void TellDigest(const std::function<std::string()>& digest) override {
+    account_.digest = digest();
+    inner_->TellDigest([this] { return account_.digest; });
   }
-  void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
-    inner_->TellSaved(path, again);
+  void TellSaved(const std::string& path, const std::vector<std::string>& again,
+                 const std::string& digest) override {
+    inner_->TellSaved(path, again, digest);
   }
   std::unique_ptr<EventSink> Progress() override { return inner_->Progress(); }
   void ShowSummary(const ExecuteResult& result, bool destroy) override {

@@ -139,7 +139,7 @@ std::optional<PlanRun> PlanOf(Reporter& reporter, std::variant<PlanRun, NoPlan> 
 void ShowWhatIsPlanned(Reporter& reporter, const PlanRun& run, bool is_new,
                        const std::vector<std::string>& ended) {
   for (const std::string& note : run.notes) reporter.Note(note);
-  if (!run.problems.has_errors()) reporter.TellDigest(DigestOf(run));
+  if (!run.problems.has_errors()) reporter.TellDigest([&run] { return DigestOf(run); });
   if (is_new) {
     std::vector<std::string> jobs = run.jobs;
     jobs.insert(jobs.end(), ended.begin(), ended.end());
@@ -243,7 +243,8 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   reporter.End();
   if (!sound || !saved) return 1;
   if (!options.out.empty())
-    reporter.TellSaved(options.out, SecretsGiven(wiring.options().vars, run->spec, run->plan));
+    reporter.TellSaved(options.out, SecretsGiven(wiring.options().vars, run->spec, run->plan),
+                       DigestOf(*run));
   return options.detailed_exitcode && !run->plan.Empty() ? 2 : 0;
 }
 

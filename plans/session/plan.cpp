@@ -311,7 +311,8 @@ std::vector<NodeName> NodesSpokenOf(const Spec& spec, const Plan& plan) {
 
 void AddUnknownNodes(const PlanRequest& request, PlanRun* run) {
   std::vector<Diagnostic> warnings = WarnOfUnknownNodes(
-      PodsIn(run->observation), run->settled, NodesSpokenOf(run->spec, run->plan), request.flags);
+      PodsIn(run->observation), run->settled, [&] { return NodesSpokenOf(run->spec, run->plan); },
+      request.flags);
   if (warnings.empty()) return;
   // Who holds no lock may have met a run that began after the state was read: it tells of its nodes
   // itself.

@@ -131,7 +131,7 @@ TEST_F(ReporterTest, ACommentHoldsWhatWasSaidOfThePlan) {
   EXPECT_THAT(out_.str(), HasSubstr("the spec is gone"));
   EXPECT_THAT(err_.str(), HasSubstr("the spec is gone"));
   out_.str("");
-  reporter_->TellSaved("x.plan", {"token"});
+  reporter_->TellSaved("x.plan", {"token"}, "sha256:0");
   EXPECT_EQ(out_.str(), "");
   EXPECT_THAT(err_.str(), HasSubstr("Saved the plan to: x.plan"));
   EXPECT_THAT(err_.str(), HasSubstr("    podctl apply x.plan --var token=…\n"));

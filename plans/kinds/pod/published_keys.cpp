@@ -205,12 +205,27 @@ std::string KeyUser(std::string_view line) {
   return parsed ? parsed->user : std::string();
 }
 
-std::string KeyWords(std::string_view line) {
+namespace {
+
+std::string WordsOfKey(std::string_view line) {
   const auto parsed = ParseSshKeyLine(line);
   if (!parsed) return {};
   const auto blob = Base64Decode(parsed->blob);
   std::string words = fmt::format("{} {}", parsed->type, ssh::Fingerprint(blob.value_or("")));
   return parsed->comment.empty() ? words : words + " " + parsed->comment;
+}
+
+}  // namespace
+
+std::string KeyWords(std::string_view line) {
+  // The pods of a spec mostly publish one key: its digest is made once, not five thousand times.
+  thread_local std::string last_line;
+  thread_local std::string last_words;
+  if (line != last_line) {
+    last_words = WordsOfKey(line);
+    last_line = line;
+  }
+  return last_words;
 }
 
 }  // namespace podctl

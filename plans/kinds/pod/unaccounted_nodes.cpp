@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "plans/kinds/pod/backing.h"
@@ -118,31 +122,42 @@ std::string_view InProject(std::string_view resource) {
 // What the records of a state stand for, so that a node that is none of it is found in one pass.
 class KnownNodes {
  public:
-  KnownNodes(const State& state, std::vector<NodeName> named) : names_(std::move(named)) {
+  // `state` is lent. `named` is asked for only where a uid alone does not tell: of thousands of
+  // nodes mostly of none.
+  KnownNodes(const State& state, const std::function<std::vector<NodeName>()>& named)
+      : state_(state), named_(named) {
     for (const auto& [address, record] : Pods(state)) {
-      names_.push_back(NameOf(record));
-      if (!record.uid().empty()) uids_.push_back(record.uid());
+      if (!record.uid().empty()) uids_.insert(record.uid());
       for (const Object& deposed : record.deposed) {
-        names_.push_back(NameOf(record, deposed));
-        if (!deposed.uid.empty()) uids_.push_back(deposed.uid);
-      }
-      for (const Object& through : record.auxiliary) {
-        requests_.insert(fmt::format("{}/queuedResources/{}", record.zone, through.locator));
+        if (!deposed.uid.empty()) uids_.insert(deposed.uid);
       }
     }
-    std::sort(names_.begin(), names_.end());
-    std::sort(uids_.begin(), uids_.end());
   }
 
-  bool Has(const NodeName& name, const Value& node) const {
-    return std::binary_search(names_.begin(), names_.end(), name) ||
-           std::binary_search(uids_.begin(), uids_.end(), NodeUid(node)) ||
+  bool Has(const NodeName& name, const Value& node) {
+    if (uids_.contains(NodeUid(node))) return true;
+    if (!names_) ReadNames();
+    return names_->contains(name) ||
            requests_.contains(InProject(node["queuedResource"].AsString()));
   }
 
  private:
-  std::vector<NodeName> names_;
-  std::vector<std::string> uids_;
+  void ReadNames() {
+    const std::vector<NodeName> named = named_();
+    names_.emplace(named.begin(), named.end());
+    for (const auto& [address, record] : Pods(state_)) {
+      names_->insert(NameOf(record));
+      for (const Object& deposed : record.deposed) names_->insert(NameOf(record, deposed));
+      for (const Object& through : record.auxiliary) {
+        requests_.insert(fmt::format("{}/queuedResources/{}", record.zone, through.locator));
+      }
+    }
+  }
+
+  const State& state_;
+  const std::function<std::vector<NodeName>()>& named_;
+  std::unordered_set<std::string_view> uids_;
+  std::optional<std::set<NodeName>> names_;
   std::set<std::string, std::less<>> requests_;  // that make nodes
 };
 
@@ -175,10 +190,11 @@ Diagnostic UnknownNode(const NodeName& name, const Value& node, const State& sta
 }  // namespace
 
 std::vector<Diagnostic> WarnOfUnknownNodes(const PodSurvey& survey, const State& state,
-                                           std::vector<NodeName> named, const std::string& flags) {
+                                           const std::function<std::vector<NodeName>()>& named,
+                                           const std::string& flags) {
   std::vector<Diagnostic> warnings;
   if (state.lineage.empty()) return warnings;
-  const KnownNodes known(state, std::move(named));
+  KnownNodes known(state, named);
   std::size_t more = 0;
   for (const auto& [name, node] : survey.nodes) {
     if (LineageOf(node) != state.lineage || known.Has(name, node) || IsGoing(&node)) continue;

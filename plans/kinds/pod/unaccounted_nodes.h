@@ -2,6 +2,7 @@
 // one of which nobody knows whether it was made. Finds the former, and has the words for both.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,10 +45,11 @@ std::string GoingHint(std::string_view key);
 
 // A warning for each node that was seen, that by its label podctl made with `state`, and that no
 // record of it knows: what a run made that was overtaken, or lost the answer. `named`: nodes that
-// the plan speaks of anyway. Of very many the last warning counts the rest. `flags` as in
-// StatePlace.
+// the plan speaks of anyway; asked for at most once. Of very many the last warning counts the rest.
+// `flags` as in StatePlace.
 std::vector<Diagnostic> WarnOfUnknownNodes(const PodSurvey& survey, const State& state,
-                                           std::vector<NodeName> named, const std::string& flags);
+                                           const std::function<std::vector<NodeName>()>& named,
+                                           const std::string& flags);
 
 // What an earlier run left under way in a zone that cannot be asked now, and how to go on without
 // knowing; empty where there is nothing. `flags` as in StatePlace.

@@ -52,7 +52,8 @@ class UnaccountedNodesTest : public ::testing::Test {
     return record;
   }
   std::vector<Diagnostic> Told() const {
-    return WarnOfUnknownNodes(survey_, state_, {}, " -f team.yaml");
+    return WarnOfUnknownNodes(
+        survey_, state_, [] { return std::vector<NodeName>(); }, " -f team.yaml");
   }
   static std::string Text(const std::vector<Diagnostic>& all) {
     std::string text;
