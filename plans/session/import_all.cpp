@@ -196,7 +196,7 @@ class Namer {
     for (const auto& [address, record] : Pods(state)) taken_.insert(address.name);
   }
   std::string NameFor(const Found& found) {
-    const std::string id = ThingName(found.name.node);
+    std::string id = ThingName(found.name.node);
     if (count_[id] == 1 && taken_.insert(id).second) return id;
     const std::string with_zone = WithSuffix(id, found.name.zone);
     std::string name = with_zone;

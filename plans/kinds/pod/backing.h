@@ -150,7 +150,7 @@ class Backing {
                                                         const PodRecord& /*record*/,
                                                         const Value* /*node*/,
                                                         const std::string& /*lineage*/,
-                                                        std::stop_token /*stop*/) const {
+                                                        const std::stop_token& /*stop*/) const {
     return std::optional<NodeRequest>();
   }
 

@@ -195,10 +195,10 @@ Result<std::optional<NodeRequest>> QueuedBacking::AskRequest(Provider& provider,
                                                              const PodRecord& record,
                                                              const Value* node,
                                                              const std::string& lineage,
-                                                             std::stop_token stop) const {
+                                                             const std::stop_token& stop) const {
   QueuedResources* queue = provider.InVersion(record.api_version).queued();
   if (queue == nullptr) return std::optional<NodeRequest>();
-  const auto found = queue->Get(QueuedNameOf(record), std::move(stop));
+  const auto found = queue->Get(QueuedNameOf(record), stop);
   if (!found && found.error().code == ErrorCode::kNotFound) return std::optional<NodeRequest>();
   if (!found) return found.error();
   if (IsRequestOfAnotherState(*found, record, node, lineage)) return std::optional<NodeRequest>();

@@ -39,7 +39,7 @@ class QueuedBacking final : public NodeBacking {
 
   Result<std::optional<NodeRequest>> AskRequest(Provider& provider, const PodRecord& record,
                                                 const Value* node, const std::string& lineage,
-                                                std::stop_token stop) const override;
+                                                const std::stop_token& stop) const override;
 
   std::unique_ptr<Task> Create(const PodSpec& pod, CreateKind kind,
                                TaskContext& context) const override;
