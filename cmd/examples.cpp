@@ -10,6 +10,8 @@ constexpr Example kExamples[] = {
     {"init", "podctl init", "the smallest spec, in this folder"},
     {"init", "podctl init --template jax --project my-project --zone us-central2-b train",
      "another one, with its place, in the folder train"},
+    {"init", "podctl init --template gitops --for github pods",
+     "with the pipeline of a forge, by `podctl ci`"},
     {"init",
      "podctl init --from-command 'gcloud compute tpus tpu-vm create x --zone=us-central2-b "
      "--accelerator-type=v4-8 --version=tpu-ubuntu2204-base'",

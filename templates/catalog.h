@@ -1,5 +1,6 @@
 // The starter specs that are built into the binary, as they stand in templates/: NAME.yaml.tmpl, or
-// a folder NAME with a podctl.yaml and the files that belong to it.
+// a folder NAME with a podctl.yaml and the files that belong to it; pipelines/ has
+// such folders, too.
 //
 // Knows nobody: plain text with a name and a sentence. The installed program needs no files.
 #pragma once
@@ -23,7 +24,10 @@ struct Template {
 
 // By name.
 std::span<const Template> Templates();
+// The template `gitops` for one forge each, by the forge's name: "github".
+std::span<const Template> Pipelines();
 // nullptr when there is none.
 const Template* FindTemplate(std::string_view name);
+const Template* FindPipeline(std::string_view forge);
 
 }  // namespace podctl

@@ -8,5 +8,6 @@
 namespace podctl {
 
 std::span<const Template> EmbeddedTemplates();
+std::span<const Template> EmbeddedPipelines();
 
 }  // namespace podctl

@@ -215,7 +215,8 @@ Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& str
   }
   if (auto clear = CheckPlace(options, streams); !clear) return clear;
   if (!options.from_command.empty()) return RunInitFromCommand(options, files, streams);
-  const Template* chosen = FindTemplate(options.template_name);
+  const Template* chosen =
+      options.forge.empty() ? FindTemplate(options.template_name) : FindPipeline(options.forge);
   if (chosen == nullptr) {
     std::vector<std::string> names;
     for (const Template& item : Templates()) names.emplace_back(item.name);
@@ -230,8 +231,9 @@ Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& str
   if (!written) return written.error();
   written->pop_back();  // the spec
   if (streams.json) {
-    Value document =
-        Value::Map{{"format_version", kFormatVersion}, {"path", path}, {"template", chosen->name}};
+    Value document = Value::Map{
+        {"format_version", kFormatVersion}, {"path", path}, {"template", options.template_name}};
+    if (!options.forge.empty()) document.Set("for", options.forge);
     if (!written->empty()) {
       document.Set("other_files", Value::List(written->begin(), written->end()));
     }
@@ -239,7 +241,8 @@ Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& str
     return {};
   }
   const std::string with_file = path == kFileName ? "" : " -f " + ShellQuote(path);
-  streams.out << fmt::format("Wrote {} from the template `{}`.\n", path, chosen->name);
+  streams.out << fmt::format("Wrote {} from the template `{}`{}.\n", path, options.template_name,
+                             options.forge.empty() ? "" : " for " + options.forge);
   for (const std::string& other : *written) streams.out << WroteOther(other);
   // What needs setting up has a page that says how.
   const auto page =

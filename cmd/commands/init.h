@@ -14,6 +14,7 @@ namespace podctl {
 
 struct InitOptions {
   std::string template_name = "minimal";
+  std::string forge = {};  // of the template `gitops`: for this one, by `podctl ci`; empty: none
   std::string folder = ".";
   bool list = false;
   std::string from_command = {};  // a command line; empty: none

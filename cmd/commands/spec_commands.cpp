@@ -23,6 +23,9 @@ namespace {
 
 // Flags that do not go together: what is wrong, or "".
 std::string InitConflict(const InitOptions& init, const GlobalOptions&) {
+  if (!init.forge.empty() && init.template_name != "gitops") {
+    return "`--for` needs `--template gitops`";
+  }
   if (init.from_command.empty()) {
     if (init.legacy_request) return "`--legacy-request` needs `--from-command`";
     if (init.folder == "-") return "only `--from-command` prints a spec to standard output";
@@ -56,6 +59,10 @@ std::string ReadLine(const Flag&, const std::string& text, std::string* target) 
 constexpr Flag kInitFlags[] = {
     Naming(Flag::Names::kTemplate, OneValue<&InitOptions::template_name>(
                                        "--template", "NAME", "which one (default minimal)")),
+    OneOf("github|gitlab|gitea|atlantis",
+          OneValue<&InitOptions::forge>("--for", "FORGE",
+                                        "of gitops: github, gitlab, gitea or atlantis, by `podctl "
+                                        "ci`")),
     OneValue<&InitOptions::from_command, InitOptions, &ReadLine>(
         "--from-command", "LINE",
         "from a line of gcloud, xla_dist or caliban; DIR - prints the spec"),

@@ -162,6 +162,20 @@ TEST_F(SpecCommandsTest, ATemplateOfSeveralFilesIsWrittenWholeOrNotAtAll) {
   }
 }
 
+TEST_F(SpecCommandsTest, APipelineOfOneForgeIsWrittenWhole) {
+  for (const Template& item : Pipelines()) {
+    const std::string name(item.name);
+    InitOptions options{.template_name = "gitops", .folder = name};
+    options.forge = name;
+    EXPECT_EQ(Init(options), 0);
+    EXPECT_THAT(out_.str(), HasSubstr("from the template `gitops` for " + name + ".\n"));
+    EXPECT_THAT(out_.str(), HasSubstr("do what " + name + "/pipeline.md says"));
+    for (const TemplateFile& file : item.files) {
+      EXPECT_EQ(files_.FileText(name + "/" + std::string(file.path)), std::string(file.text));
+    }
+  }
+}
+
 TEST_F(SpecCommandsTest, InitListsTemplates) {
   EXPECT_EQ(Init({.list = true}), 0);
   testing::ExpectGolden("cmd/init_list.txt", out_.str());

@@ -329,6 +329,29 @@ TEST_F(CiElsewhere, WhatAtlantisRunsPrintsWhatAtlantisPosts) {
   EXPECT_EQ(box_.Calls("nodes.create"), 1);
 }
 
+// What the action's step runs, as its runner's shell is given it.
+TEST_F(CiElsewhere, TheActionHandsItsInputsToPodctl) {
+  ASSERT_EQ(box_.Run({"init", "--template", "gitops", "--for", "github", "r"}).code, 0);
+  const std::string action = box_.ReadFile("r/.github/actions/podctl/action.yml");
+  std::string script;
+  for (const std::string& line : SplitLines(action.substr(action.rfind("run: |\n") + 7))) {
+    script += std::string(TrimBlanks(line)) + "\n";
+  }
+  box_.WriteFile("programs/podctl", "#!/bin/sh\nfor each; do echo \"<$each>\"; done\nexit 4\n");
+  const auto run = [&](const std::string& command, const std::string& args) {
+    return box_.RunProgram({"bash", "-c",
+                            "chmod +x programs/podctl; PATH=$PWD/programs:$PATH COMMAND=$1 ARGS=$2 "
+                            "COMMENT=on-change exec bash -e -o pipefail -c \"$0\"",
+                            script, command, args});
+  };
+  const RunResult plan = run("plan", "--pull=12\n\n  \n--name=a b\n");
+  EXPECT_EQ(plan.code, 4) << plan;
+  EXPECT_EQ(plan.out, "<ci>\n<plan>\n<--comment>\n<on-change>\n<--pull=12>\n<--name=a b>\n")
+      << plan;
+  EXPECT_EQ(run("drift", "").out, "<ci>\n<drift>\n");
+  EXPECT_EQ(run("comment note.md", "").out, "<ci>\n<comment>\n<note.md>\n");
+}
+
 TEST_F(CiElsewhere, ADigestIsTheSameInTwoCheckoutsAndAnotherPlanIsRefused) {
   box_.StartEmulator("none");
   box_.WriteSpec("  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n");

@@ -44,6 +44,20 @@ TEST(CatalogTest, EveryTemplateLoadsWithoutARemark) {
   }
 }
 
+TEST(CatalogTest, EveryPipelineLoadsWithoutARemark) {
+  std::vector<std::string> forges;
+  for (const Template& item : Pipelines()) {
+    std::string report;
+    forges.emplace_back(item.name);
+    EXPECT_EQ(testing::PodsOf(Load(item, &report)).size(), 1U) << item.name;
+    EXPECT_EQ(report, "") << item.name;
+    const bool has_page = std::any_of(item.files.begin(), item.files.end(),
+                                      [](const auto& file) { return file.path == "pipeline.md"; });
+    EXPECT_TRUE(has_page) << item.name;
+  }
+  EXPECT_THAT(forges, ::testing::ElementsAre("atlantis", "gitea", "github", "gitlab"));
+}
+
 std::string Source(const std::string& path) {
   std::ifstream file(podctl::testing::SourceFolder() + "/templates/" + path, std::ios::binary);
   std::stringstream text;
