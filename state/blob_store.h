@@ -66,7 +66,7 @@ class BlobStore {
   // Whether what is written here can be replaced and deleted at once. False: the place keeps what
   // was written last for some time, and only trying tells what that forbids. kFailedPrecondition:
   // it cannot, and why; nothing should be written.
-  virtual Result<bool> CanReplace(std::stop_token /*stop*/) { return true; }
+  virtual Result<bool> CanReplace(const std::stop_token& /*stop*/) { return true; }
   virtual std::string Where() const = 0;  // for messages: "gs://bucket/prefix"
 };
 

@@ -263,13 +263,15 @@ std::string Details(const Plan& plan, bool failed, std::size_t room) {
   }
   const std::vector<std::string> lines = SplitLines(whole);
   std::string body;
+  std::string fence = "```";
   std::size_t shown = 0;
   for (const std::string& line : lines) {
-    if (body.size() + line.size() + 1 > room) break;
+    const std::string needed(std::max(fence.size(), LongestRun(line, '`') + 1), '`');
+    if (body.size() + line.size() + 1 + 2 * needed.size() > room) break;
     body += line + "\n";
+    fence = needed;
     ++shown;
   }
-  const std::string fence(std::max<std::size_t>(3, LongestRun(body, '`') + 1), '`');
   std::string text = fmt::format("\n<details><summary>Show the plan ({})</summary>\n\n",
                                  Plural(lines.size(), "line")) +
                      fence + "diff\n" + body + fence + "\n\n</details>\n";

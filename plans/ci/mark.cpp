@@ -146,15 +146,19 @@ class OpenMarkup {
 std::string MarkedText(const std::string& text, const std::string& mark_line, std::size_t most) {
   const std::string end = "\n" + mark_line + "\n";
   if (text.size() + end.size() <= most) return text + end;
-  constexpr std::size_t kAround = 300;  // what closes it, and the note
-  const std::size_t room = most > end.size() + kAround ? most - end.size() - kAround : 0;
+  constexpr std::size_t kNote = 100;
+  const std::size_t room = most > end.size() + kNote ? most - end.size() - kNote : 0;
   std::string cut;
   OpenMarkup open;
   const auto lines = SplitLines(text);
   std::size_t shown = 0;
-  for (; shown < lines.size() && cut.size() + lines[shown].size() + 1 <= room; ++shown) {
+  for (; shown < lines.size(); ++shown) {
+    OpenMarkup with_it = open;
+    with_it.Add(lines[shown]);
+    // A fence is closed by one as long, which may be half of all.
+    if (cut.size() + lines[shown].size() + 1 + with_it.Closing().size() > room) break;
     cut += lines[shown] + "\n";
-    open.Add(lines[shown]);
+    open = with_it;
   }
   cut += open.Closing();
   cut += fmt::format("\nThis is too long for a comment; {} not shown here.\n",

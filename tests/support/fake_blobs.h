@@ -213,7 +213,7 @@ class FakeBlobs final : public BlobStore {
         });
     return deleted ? Result<void>() : Result<void>(deleted.error());
   }
-  Result<bool> CanReplace(std::stop_token) override {
+  Result<bool> CanReplace(const std::stop_token&) override {
     return can_replace ? can_replace() : Result<bool>(true);
   }
   std::function<Result<bool>()> can_replace;

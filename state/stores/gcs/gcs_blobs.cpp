@@ -46,9 +46,9 @@ Error OfStateIn(const gcp::StoragePlace& place, Error error) {
   return error;
 }
 
-Result<bool> GcsBlobs::CanReplace(std::stop_token stop) {
+Result<bool> GcsBlobs::CanReplace(const std::stop_token& stop) {
   std::lock_guard lock(asked_);
-  if (!keeping_) keeping_ = client_.Keeping(place_.bucket, std::move(stop));
+  if (!keeping_) keeping_ = client_.Keeping(place_.bucket, stop);
   if (!*keeping_) return !kept_;
   const gcp::StorageKeeping& keeping = **keeping_;
   if (keeping.retention.count() <= 0 && !keeping.holds) return true;

@@ -33,7 +33,7 @@ class GcsBlobs final : public BlobStore {
                         std::stop_token stop) override;
   // By what the bucket says of itself, which is asked once; where that may not be read, by what was
   // said of the object that was written last.
-  Result<bool> CanReplace(std::stop_token stop) override;
+  Result<bool> CanReplace(const std::stop_token& stop) override;
   std::string Where() const override { return place_.Text(); }
 
  private:

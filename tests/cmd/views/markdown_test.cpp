@@ -216,6 +216,8 @@ TEST_F(MarkdownTest, ALongPlanIsCutBelowTheLimit) {
     change.attributes.push_back({"metadata.x", std::nullopt,
                                  Value("caf\xC3\xA9 ````` " + std::string(3000, 'y')), true, false,
                                  false});
+    // What closes a fence is as long as what opens it.
+    if (i == 0) change.attributes.front().after = Value(std::string(30'000, '`'));
     plan.changes.push_back(change);
     plan.drift.push_back({Drift::Kind::kUnhealthy, change.address, std::string(5000, 'z'), {}});
   }

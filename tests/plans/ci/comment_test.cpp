@@ -60,6 +60,12 @@ TEST(Mark, IsThereHoweverLongTheTextIs) {
   EXPECT_TRUE(FindMark(marked));
   EXPECT_THAT(marked, HasSubstr("\n````\n\n</details>\n\nThis is too long for a comment; "));
   EXPECT_EQ(MarkedText("short\n", line, 10'000), "short\n\n" + line + "\n");
+  // What closes a fence is as long as what opened it.
+  const std::string fence(6'000, '`');
+  const std::string fenced = MarkedText("before\n" + fence + "\n" + text, line, 10'000);
+  EXPECT_LE(fenced.size(), 10'000U);
+  EXPECT_TRUE(FindMark(fenced));
+  EXPECT_THAT(fenced, ::testing::StartsWith("before\n\nThis is too long for a comment; "));
 }
 
 class CommentTest : public ::testing::TestWithParam<Kind> {
