@@ -650,7 +650,9 @@ const std::shared_ptr<WithheldFiles>& Wiring::Withheld() {
     for (const std::string& path : ssh::UsualKeyFiles(parts_->environment)) {
       parts_->withheld->AddCredential(path);
     }
-    for (const char* name : {"ETCDCTL_KEY", "ETCDCTL_CERT"}) {
+    // Atlantis plans a pull request where its own keys are.
+    for (const char* name : {"ETCDCTL_KEY", "ETCDCTL_CERT", "ATLANTIS_GH_APP_KEY_FILE",
+                             "ATLANTIS_CONFIG", "ATLANTIS_SSL_KEY_FILE", "PIP_CONFIG_FILE"}) {
       const auto path = FirstOf(parts_->environment, {name});
       if (path) parts_->withheld->AddCredential(*path);
     }

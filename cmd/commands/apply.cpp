@@ -265,7 +265,7 @@ Reviewed IsAsReviewed(Reporter& reporter, const ApplyOptions& options, const Pla
   if (digest == *options.expect_digest) return Reviewed::kYes;
   if (run.plan.Empty()) return Reviewed::kNothing;
   if (options.expect_digest->empty()) {
-    reporter.ShowError("No plan was reviewed",
+    reporter.ShowError(options.refusal,
                        MakeError(ErrorCode::kStalePlan, options.not_reviewed,
                                  fmt::format("Nothing was changed. The plan that would be applied "
                                              "has the digest {}.",

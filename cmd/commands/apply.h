@@ -31,7 +31,8 @@ struct ApplyOptions {  // plan, apply, destroy and show
   bool markdown = false;             // plan and show: as a comment for a pull request
   // apply: that of the plan that was reviewed, and no other is carried out; "": none was.
   std::optional<std::string> expect_digest;
-  std::string not_reviewed;  // with "": why no plan was
+  std::string not_reviewed;                      // with "": why no plan was
+  std::string refusal = "No plan was reviewed";  // what that is called
 };
 
 int RunPlan(Wiring& wiring, const ApplyOptions& options);

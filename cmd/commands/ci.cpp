@@ -48,9 +48,15 @@ struct CiRoom {
   std::optional<std::int64_t> pull;
   std::string project;  // for the marks: "." for the repository's own folder
   RunWords words;
-  std::string here;          // the current folder
-  bool was_refused = false;  // as the newest comment says
+  std::vector<std::string> folders;  // of the specs, within the repository
+  std::string here;                  // the current folder
+  bool was_refused = false;          // as the newest comment says
+  std::string reviewed;              // the digest that it says
 };
+
+std::string NameIn(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 std::string FolderHere() {
   std::error_code error;
@@ -72,7 +78,21 @@ std::string ProjectHere(const GlobalOptions& global, const ForgePlace& place,
   for (const std::string& file : files) {
     paths.push_back(PathInRepository(file, here, place.checkout));
   }
+  // As it is found from its folder, without `-f`.
+  if (paths.size() == 1 && NameIn(paths.front()) == "podctl.yaml") return FolderOf(paths.front());
   return Join(paths, ",");
+}
+
+// Where the specs are, within the repository.
+std::vector<std::string> SpecFolders(const GlobalOptions& global, const ForgePlace& place,
+                                     const std::string& here) {
+  const std::vector<std::string> own = {"podctl.yaml"};
+  std::vector<std::string> folders;
+  for (const std::string& file : global.files.empty() ? own : global.files) {
+    const std::string folder = FolderOf(PathInRepository(file, here, place.checkout));
+    folders.push_back(folder.empty() || folder.starts_with('/') ? "." : folder);
+  }
+  return folders;
 }
 
 bool CommentsAreWanted(const CiOptions& options) {
@@ -100,6 +120,7 @@ Result<CiRoom> FindCi(const CiDoors& doors, const CiOptions& options, ForgeNeed 
   room.pull = options.pull > 0 ? std::optional<std::int64_t>(options.pull) : room.place.pull;
   room.project =
       options.project.empty() ? ProjectHere(doors.global, room.place, room.here) : options.project;
+  room.folders = SpecFolders(doors.global, room.place, room.here);
   const CiRun run = FindCiRun(doors.environment);
   room.words = {room.project == "." ? std::string() : room.project, run.url, run.id,
                 room.place.commit};
@@ -127,7 +148,7 @@ Result<void> AppendForRunner(const CiDoors& doors, const char* variable, const s
   if (path.empty()) return {};
   auto folder = doors.files.HoldFolder(FolderOf(path), "", false);
   if (!folder) return folder.error();
-  return (*folder)->Append(path.substr(path.rfind('/') + 1), text, false);
+  return (*folder)->Append(NameIn(path), text, false);
 }
 
 using StepOutputs = std::vector<std::pair<std::string, std::string>>;
@@ -178,14 +199,23 @@ std::string WithoutToken(std::string text, const std::string& token) {
   return text;
 }
 
+// Where a file of the repository is, through no link that somebody has put there. `checkout`: the
+// repository's own folder, where that is known.
+Result<std::unique_ptr<HeldFolder>> HoldFolderOf(FileSystem& files, const std::string& path,
+                                                 const std::string& checkout) {
+  const std::string folder = FolderOf(path);
+  if (!path.starts_with('/')) return files.HoldFolder(".", folder == "." ? "" : folder, false);
+  if (!checkout.empty() && folder.starts_with(checkout + "/")) {
+    return files.HoldFolder(checkout, folder.substr(checkout.size() + 1), false);
+  }
+  return files.HoldFolder(folder, "", false);
+}
+
 // A file of the repository may be a link that somebody put there to have another one posted.
 Result<std::string> ReadText(FileSystem& files, const std::string& path) {
-  const bool is_absolute = path.starts_with('/');
-  const std::string folder = FolderOf(path);
-  auto held = files.HoldFolder(is_absolute ? folder : ".",
-                               is_absolute || folder == "." ? std::string() : folder, false);
+  auto held = HoldFolderOf(files, path, "");
   if (!held) return held.error();
-  auto text = (*held)->Read(path.substr(path.rfind('/') + 1), kMostTextBytes);
+  auto text = (*held)->Read(NameIn(path), kMostTextBytes);
   if (!text) return text.error();
   return std::move(text->bytes);
 }
@@ -209,9 +239,26 @@ int WorseOf(int code, bool told) {
   return told || (code != 0 && code != 2) ? code : 1;
 }
 
-Result<void> WriteReport(FileSystem& files, const std::string& path, const Plan& plan) {
-  constexpr unsigned kMode = 0644;
-  return ReplaceDurably(files, path, ToJson(TerraformReport(plan)) + "\n", kMode);
+bool IsReport(const std::string& text) {
+  const auto read = ParseJson(text);
+  return read && read->is_map() && !(*read)["create"].is_null() && !(*read)["update"].is_null() &&
+         !(*read)["delete"].is_null() && read->AsMap().size() == 3;
+}
+
+// Over an earlier one only: a word too few on the command line must not cost the spec.
+Result<void> WriteReport(FileSystem& files, const CiRoom& room, const std::string& path,
+                         const Plan& plan) {
+  auto held = HoldFolderOf(files, path, room.place.checkout);
+  if (!held) return held.error();
+  const std::string name = NameIn(path);
+  const auto there = (*held)->Read(name, kMostTextBytes);
+  if (!there && there.error().code != ErrorCode::kNotFound) return there.error();
+  if (there && !there->bytes.empty() && !IsReport(there->bytes)) {
+    return MakeError(ErrorCode::kAlreadyExists,
+                     fmt::format("`{}` is there, and is no report", VisibleControls(path)),
+                     "name another file with --report");
+  }
+  return (*held)->Append(name, ToJson(TerraformReport(plan)) + "\n", true);
 }
 
 // ---- plan
@@ -228,7 +275,7 @@ int RunCiPlan(Wiring& wiring, const CiOptions& options) {
   const bool sound = !account.digest.empty();
   bool told = true;
   if (!options.report.empty() && sound) {
-    if (const auto done = WriteReport(doors.files, options.report, *account.plan); !done) {
+    if (const auto done = WriteReport(doors.files, *room, options.report, *account.plan); !done) {
       reporter.ShowError("the report could not be written", done.error());
       told = false;
     }
@@ -241,6 +288,10 @@ int RunCiPlan(Wiring& wiring, const CiOptions& options) {
                   sound ? CommentMark::State::kPlanned : CommentMark::State::kPlanFailed,
                   account.digest, room->place.commit};
   request.only_edit = options.comment == "on-change" && sound && account.plan->Empty();
+  if (!room->pull && CommentsAreWanted(options) && room->place.kind != ForgeKind::kAtlantis) {
+    reporter.Note(
+        "No comment was written: this run is about no pull request. `--pull N` names one.");
+  }
   const auto url = TellForge(*room, reporter, std::move(request), doors.stop);
   const int code = WorseOf(planned, told && url.has_value());
   const auto outputs = OutputsOf(account, code, url.value_or(""));
@@ -282,18 +333,24 @@ std::string WhyNotReviewed(const CiRoom& room, const std::optional<Review>& revi
 Result<void> TakeReview(const CiOptions& options, const std::stop_token& stop, CiRoom* of,
                         ApplyOptions* apply) {
   CiRoom& room = *of;
-  const bool is_saved = !options.plan_file.empty();
   const bool given = options.expect_digest || options.auto_approve;
   if (!room.forge || (given && room.pull)) return {};
   const auto review = FindReview(*room.forge, room.pull, room.place.commit, room.project, stop);
-  if (!review) return given || is_saved ? Result<void>() : review.error();
+  if (!review) return given ? Result<void>() : review.error();
   const std::optional<CommentMark> mark = *review ? (*review)->mark : std::nullopt;
   if (*review) room.pull = (*review)->pull;
   room.was_refused = mark && mark->state == CommentMark::State::kRefused;
-  // A plan file is sealed, and yet it may be that of an earlier push: the comment tells.
-  if (given || (is_saved && !mark)) return {};
-  apply->expect_digest = mark ? ReviewedDigest(*mark) : std::string();
+  if (given) return {};
+  room.reviewed = mark ? ReviewedDigest(*mark) : std::string();
+  apply->expect_digest = room.reviewed;
   if (apply->expect_digest->empty()) apply->not_reviewed = WhyNotReviewed(room, *review);
+  if (room.place.branch.empty() || room.place.commit.empty()) return {};
+  const auto late = WhyLate(*room.forge, room.place.commit, room.place.branch, room.folders, stop);
+  if (!late) return late.error();
+  if (late->empty()) return {};
+  apply->expect_digest = "";
+  apply->not_reviewed = *late;
+  apply->refusal = "The commit is an older one";
   return {};
 }
 
@@ -341,9 +398,11 @@ CommentRequest RequestAfter(const CiRoom& room, const RunAccount& account, CiApp
 
 int RunCiApply(Wiring& wiring, const CiOptions& options) {
   const CiDoors doors = wiring.ci_doors();
-  // The commit alone may say which pull request it is about, so the forge is asked.
+  // The commit alone may say which pull request it is about, so the forge is asked. Any branch can
+  // make a plan file: the comment tells which was reviewed. Atlantis keeps it itself.
   const bool reviewed_elsewhere =
-      options.expect_digest || options.auto_approve || !options.plan_file.empty();
+      options.expect_digest || options.auto_approve ||
+      (!options.plan_file.empty() && FindForgeKind(doors.environment) == ForgeKind::kAtlantis);
   auto room = FindCi(doors, options, reviewed_elsewhere ? ForgeNeed::kIfThere : ForgeNeed::kAlways);
   if (!room) return wiring.reporter().ShowFailure(room.error());
   ApplyOptions apply = options;
@@ -362,13 +421,14 @@ int RunCiApply(Wiring& wiring, const CiOptions& options) {
   const std::string text = ApplyComment(account, end, elapsed, room->words);
   std::optional<std::string> url = std::string();
   if (CommentsAreWanted(options)) {
-    const std::string reviewed = apply.expect_digest.value_or("");
+    const std::string reviewed =
+        room->reviewed.empty() ? apply.expect_digest.value_or("") : room->reviewed;
     url = TellForge(*room, wiring.reporter(), RequestAfter(*room, account, end, reviewed, text),
                     doors.stop);
   }
-  const auto outputs = OutputsOf(account, code, url.value_or(""));
-  const bool told = TellRunner(doors, wiring.reporter(), text, outputs);
-  return WorseOf(code, told && url.has_value());
+  const int ended = WorseOf(code, url.has_value());
+  const auto outputs = OutputsOf(account, ended, url.value_or(""));
+  return WorseOf(ended, TellRunner(doors, wiring.reporter(), text, outputs));
 }
 
 // ---- comment
@@ -489,8 +549,9 @@ constexpr Flag kCiPlanFlags[] = {
 constexpr Flag kCiApplyFlags[] = {
     kNameFlag,
     kPullFlag,
-    OneOf("always|never",
-          OneValue<&CiOptions::comment>("--comment", "WHEN", "always or never (default always)")),
+    OneOf("always|on-change|never",
+          OneValue<&CiOptions::comment>("--comment", "WHEN",
+                                        "always, on-change or never (default always)")),
     OneValue<&ApplyOptions::expect_digest, CiOptions, &ReadDigest>(
         "--expect-digest", "DIGEST", "of the plan that was reviewed (default: the comment's)"),
     Switch<&ApplyOptions::auto_approve, CiOptions>("--auto-approve",

@@ -1,7 +1,12 @@
 #include "plans/ci/comment.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -61,6 +66,24 @@ Result<std::optional<Review>> FindReview(Forge& forge, std::optional<std::int64_
   Review review{*pull, std::nullopt};
   if (!own->empty()) review.mark = FindMark(own->back().text);
   return std::make_optional(std::move(review));
+}
+
+Result<std::string> WhyLate(Forge& forge, const std::string& commit, const std::string& branch,
+                            const std::vector<std::string>& folders, const std::stop_token& stop) {
+  const auto changes = forge.ChangesSince(commit, branch, stop);
+  if (!changes) return changes.error();
+  if (!changes->any) return std::string();
+  const auto is_within = [&](const std::string& path) {
+    return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+      return folder == "." || path.starts_with(folder + "/");
+    });
+  };
+  const bool touched =
+      !changes->all_paths || std::any_of(changes->paths.begin(), changes->paths.end(), is_within);
+  if (!touched) return std::string();
+  return fmt::format(
+      "{} has moved on past commit {}: what it is now is applied by the run of its newest commit",
+      VisibleControls(branch), VisibleControls(commit.substr(0, 12)));
 }
 
 std::string ReviewedDigest(const CommentMark& mark) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "plans/ci/mark.h"
 #include "providers/base/error.h"
@@ -38,6 +39,12 @@ struct Review {
 Result<std::optional<Review>> FindReview(Forge& forge, std::optional<std::int64_t> pull,
                                          const std::string& commit, const std::string& project,
                                          const std::stop_token& stop);
+
+// Why `commit` is not to be applied any more: `branch` has moved on, and something in one of
+// `folders` (within the repository; ".": anywhere) with it. What was taken back since would come
+// again. Empty: it may be.
+Result<std::string> WhyLate(Forge& forge, const std::string& commit, const std::string& branch,
+                            const std::vector<std::string>& folders, const std::stop_token& stop);
 
 // The digest that may be applied; empty: none was reviewed, or it is applied already.
 std::string ReviewedDigest(const CommentMark& mark);

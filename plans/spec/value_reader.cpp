@@ -85,8 +85,10 @@ bool IsOfPipeline(std::string_view name) {
                                                        "GOOGLE_TOKEN",
                                                        "SSH_KEY"};
   // Of Atlantis a spec may read what it says of the pull request, which has no such prefix.
+  // An index of packages is mostly named with its password.
   return name.starts_with("CI_JOB_JWT") || name.starts_with("ATLANTIS_") ||
-         name == "COMMENT_TOKEN" || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+         name.starts_with("PIP_") || name == "COMMENT_TOKEN" ||
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 std::string Backquoted(const std::vector<std::string>& words) {

@@ -31,6 +31,13 @@ struct ForgeIssue {
   bool own = false;
 };
 
+// What came to a branch after a commit.
+struct BranchChanges {
+  bool any = false;
+  bool all_paths = true;           // false: there are more than `paths`, or nobody knows which
+  std::vector<std::string> paths;  // within the repository
+};
+
 // Errors: kUnauthenticated and kPermissionDenied (the token), kNotFound, kInvalidArgument (the
 // forge refuses what it was sent), kUnavailable, kReplyLost (it may have been done), kDataLoss (the
 // answer is none of such a forge), kCancelled. Messages name the server and the variable that the
@@ -60,6 +67,10 @@ class Forge {
   // The pull request by which `commit` came to its branch; nullopt: by none.
   virtual Result<std::optional<std::int64_t>> PullOf(const std::string& commit,
                                                      std::stop_token stop) = 0;
+
+  // `commit`: one of `branch`, or one that it has lost.
+  virtual Result<BranchChanges> ChangesSince(const std::string& commit, const std::string& branch,
+                                             std::stop_token stop) = 0;
 
   // Open ones that whose token this is has opened, the oldest first.
   virtual Result<std::vector<ForgeIssue>> OpenIssues(std::stop_token stop) = 0;

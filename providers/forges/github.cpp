@@ -86,6 +86,40 @@ class GitHubForge final : public Forge {
     return std::optional((*other)["number"].AsInt());
   }
 
+  Result<BranchChanges> ChangesSince(const std::string& commit, const std::string& branch,
+                                     std::stop_token stop) override {
+    constexpr std::size_t kMostFiles = 300;  // as many GitHub tells
+    const auto found =
+        client_.Get(fmt::format("{}/compare/{}...{}", repository_, http::PercentEncode(commit),
+                                http::PercentEncode(branch)),
+                    {}, stop);
+    if (!found) return found.error();
+    BranchChanges changes;
+    const auto add = [&](const Value& files) {
+      for (const Value& file : files.AsList()) {
+        for (const char* key : {"filename", "previous_filename"}) {
+          if (!file[key].is_null()) changes.paths.push_back(file[key].AsString());
+        }
+      }
+    };
+    if (gitea_) {
+      const auto& commits = (*found)["commits"].AsList();
+      changes.any = (*found)["total_commits"].AsInt() > 0;
+      changes.all_paths =
+          static_cast<std::int64_t>(commits.size()) == (*found)["total_commits"].AsInt();
+      for (const Value& each : commits) {
+        add(each["files"]);
+        changes.all_paths = changes.all_paths && each["files"].is_list();
+      }
+      return changes;
+    }
+    const std::string& status = (*found)["status"].AsString();
+    changes.any = status != "identical";
+    add((*found)["files"]);
+    changes.all_paths = status == "ahead" && (*found)["files"].AsList().size() < kMostFiles;
+    return changes;
+  }
+
   Result<std::vector<ForgeIssue>> OpenIssues(std::stop_token stop) override {
     if (auto me = FindMe(stop); !me) return me.error();
     ForgeClient::Query query = {{"state", "open"}};

@@ -93,6 +93,23 @@ class GitLabForge final : public Forge {
     return std::optional((*one)["iid"].AsInt());
   }
 
+  Result<BranchChanges> ChangesSince(const std::string& commit, const std::string& branch,
+                                     std::stop_token stop) override {
+    constexpr std::size_t kMostDiffs = 100;  // more it may leave out
+    const auto found =
+        client_.Get(project_ + "/repository/compare", {{"from", commit}, {"to", branch}}, stop);
+    if (!found) return found.error();
+    BranchChanges changes;
+    changes.any = !(*found)["commits"].AsList().empty();
+    const auto& diffs = (*found)["diffs"].AsList();
+    changes.all_paths = !(*found)["compare_timeout"].AsBool() && diffs.size() < kMostDiffs;
+    for (const Value& diff : diffs) {
+      changes.paths.push_back(diff["new_path"].AsString());
+      changes.paths.push_back(diff["old_path"].AsString());
+    }
+    return changes;
+  }
+
   Result<std::vector<ForgeIssue>> OpenIssues(std::stop_token stop) override {
     if (auto me = FindMe(stop); !me) return me.error();
     const auto items =

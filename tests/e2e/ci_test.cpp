@@ -173,6 +173,49 @@ TEST_P(Ci, WhatNobodyHasReviewedIsRefused) {
   EXPECT_EQ(box_.Calls("nodes.create"), 1);
 }
 
+// As a job that waited, while what it would do was taken back: nothing of an older commit is done,
+// unless what came after it is another project's.
+TEST_P(Ci, AnOlderCommitIsNotApplied) {
+  EXPECT_EQ(box_.Run({"ci", "plan"}).code, 0);
+  AfterMerge();
+  forge_.MoveOn(kMergeCommit, "podctl.yaml");
+  for (int i = 0; i < 2; ++i) {
+    const RunResult late = box_.Run({"ci", "apply"});
+    EXPECT_EQ(late.code, 4) << late;
+    EXPECT_THAT(late.err, AllOf(HasSubstr("The commit is an older one"),
+                                HasSubstr("main has moved on past commit 5a0f6c1d2b3e")));
+  }
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+}
+
+TEST_P(Ci, WhatOthersPushedElsewhereKeepsNobodyFromApplying) {
+  std::filesystem::create_directories(box_.Path("team"));
+  box_.WriteFile("team/podctl.yaml", box_.ReadFile("podctl.yaml"));
+  const char* const checkout = GetParam() == Kind::kGitLab ? "CI_PROJECT_DIR" : "GITHUB_WORKSPACE";
+  box_.SetVariable(checkout, box_.Path(""));
+  EXPECT_EQ(box_.Run({"ci", "plan", "-f", "team/podctl.yaml"}).code, 0);
+  AfterMerge();
+  forge_.MoveOn(kMergeCommit, "other/podctl.yaml");
+  forge_.MoveOn(kMergeCommit, "team2/podctl.yaml");
+  const RunResult applied = box_.Run({"ci", "apply", "-f", "team/podctl.yaml"});
+  EXPECT_EQ(applied.code, 0) << applied;
+  EXPECT_EQ(box_.Calls("nodes.create"), 1);
+  EXPECT_THAT(OnlyComment(), HasSubstr(" of `team`"));
+}
+
+TEST_P(Ci, APlanFileThatNoCommentShowsIsRefused) {
+  EXPECT_EQ(box_.Run({"ci", "plan", "--comment", "never", "--out", "any.plan"}).code, 0);
+  AfterMerge();
+  const RunResult refused = box_.Run({"ci", "apply", "any.plan"});
+  EXPECT_EQ(refused.code, 4) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("there is no comment"));
+  SetCommit("1111111111111111111111111111111111111111");
+  EXPECT_EQ(box_.Run({"ci", "apply", "any.plan"}).code, 4);
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+  EXPECT_EQ(box_.Run({"ci", "apply", "--auto-approve", "any.plan"}).code, 0);
+  EXPECT_EQ(box_.Calls("nodes.create"), 1);
+}
+
 TEST_P(Ci, WhatWasReviewedForAnotherBranchIsRefused) {
   EXPECT_EQ(box_.Run({"ci", "plan"}).code, 0);
   AfterMerge();
@@ -236,6 +279,16 @@ TEST_P(Ci, TheRunnerIsToldInItsOwnForms) {
   const RunResult plan = box_.Run({"ci", "plan", "--report", "report.json"});
   EXPECT_EQ(plan.code, 0) << plan;
   EXPECT_EQ(box_.ReadFile("report.json"), "{\"create\":1,\"delete\":0,\"update\":0}\n");
+  EXPECT_EQ(box_.Run({"ci", "plan", "--report", "report.json"}).code, 0);  // over an earlier one
+  const std::string spec = box_.ReadFile("podctl.yaml");
+  const RunResult over = box_.Run({"ci", "plan", "--report", "podctl.yaml"});
+  EXPECT_EQ(over.code, 1) << over;
+  EXPECT_THAT(over.err, HasSubstr("`podctl.yaml` is there, and is no report"));
+  EXPECT_EQ(box_.ReadFile("podctl.yaml"), spec);
+  std::filesystem::create_directories(box_.Path("outside"));
+  std::filesystem::create_directory_symlink(box_.Path("outside"), box_.Path("planted"));
+  EXPECT_EQ(box_.Run({"ci", "plan", "--report", "planted/report.json"}).code, 1);
+  EXPECT_FALSE(box_.Exists("outside/report.json"));
   if (GetParam() == Kind::kGitLab) return;
   EXPECT_THAT(box_.ReadFile("summary.md"), StartsWith("### podctl plan: 1 to add"));
   const std::string outputs = box_.ReadFile("step_outputs");
@@ -245,6 +298,13 @@ TEST_P(Ci, TheRunnerIsToldInItsOwnForms) {
   EXPECT_THAT(lines[0], StartsWith("exit-code<<podctl-"));
   EXPECT_EQ(lines[1], "0");
   EXPECT_EQ("exit-code<<" + lines[2], lines[0]);
+}
+
+TEST_P(Ci, APlanOfNoPullRequestSaysThatNobodyWasTold) {
+  AfterMerge();
+  const RunResult plan = box_.Run({"ci", "plan"});
+  EXPECT_EQ(plan.code, 0) << plan;
+  EXPECT_THAT(plan.out + plan.err, HasSubstr("this run is about no pull request"));
 }
 
 TEST_P(Ci, AForgeThatRefusesIsToldWithoutTheToken) {
@@ -327,6 +387,23 @@ TEST_F(CiElsewhere, WhatAtlantisRunsPrintsWhatAtlantisPosts) {
   const RunResult applied = box_.Run({"ci", "apply", "it.plan"});
   EXPECT_EQ(applied.code, 0) << applied;
   EXPECT_EQ(box_.Calls("nodes.create"), 1);
+}
+
+// Whoever opens a pull request has Atlantis plan it, where its own keys lie.
+TEST_F(CiElsewhere, ASpecReadsNoKeyOfAtlantis) {
+  box_.StartEmulator("none");
+  box_.SetVariable("PULL_NUM", "3");
+  for (const char* variable : {"ATLANTIS_GH_APP_KEY_FILE", "ATLANTIS_CONFIG"}) {
+    box_.WriteFile("its.txt", "hunter2\n");
+    box_.SetVariable(variable, box_.Path("its.txt"));
+    box_.WriteSpec(
+        "  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0, "
+        "metadata: {m: {file: its.txt}}}\n");
+    const RunResult plan = box_.Run({"ci", "plan"});
+    EXPECT_EQ(plan.code, 1) << plan;
+    EXPECT_THAT(plan.out + plan.err, Not(HasSubstr("hunter2")));
+    box_.UnsetVariable(variable);
+  }
 }
 
 // What the action's step runs, as its runner's shell is given it.

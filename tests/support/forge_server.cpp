@@ -80,6 +80,10 @@ void ForgeServer::Merge(std::int64_t pull, const std::string& commit, const std:
   merged_[commit] = pull;
   merged_into_ = into;
 }
+void ForgeServer::MoveOn(const std::string& commit, const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  since_[commit].push_back(path);
+}
 void ForgeServer::FailNextWrite(int status, const std::string& body) {
   const std::lock_guard lock(mutex_);
   fail_ = http::Response{status, {}, body};
@@ -235,6 +239,33 @@ http::Response ForgeServer::AnswerPulls(const std::string& commit) {
   return Said(200, kind_ == Kind::kGitea ? pull : Value(Value::List{pull}));
 }
 
+http::Response ForgeServer::AnswerCompare(const std::string& from) const {
+  const auto found = since_.find(from);
+  const auto paths = found == since_.end() ? std::vector<std::string>() : found->second;
+  Value::List files;
+  Value::List commits;
+  Value::List diffs;
+  for (const std::string& path : paths) {
+    const Value file = Value::Map{{"filename", path}, {"status", "modified"}};
+    files.push_back(file);
+    commits.emplace_back(Value::Map{{"sha", "c"}, {"files", Value::List{file}}});
+    diffs.emplace_back(Value::Map{{"old_path", path}, {"new_path", path}});
+  }
+  const auto count = static_cast<std::int64_t>(paths.size());
+  if (kind_ == Kind::kGitLab) {
+    return Said(200, Value::Map{{"commits", std::move(commits)},
+                                {"diffs", std::move(diffs)},
+                                {"compare_timeout", false}});
+  }
+  if (kind_ == Kind::kGitea) {
+    return Said(200, Value::Map{{"total_commits", count}, {"commits", std::move(commits)}});
+  }
+  return Said(200, Value::Map{{"status", paths.empty() ? "identical" : "ahead"},
+                              {"ahead_by", count},
+                              {"total_commits", count},
+                              {"files", std::move(files)}});
+}
+
 http::Response ForgeServer::AnswerGraph(const Value& body) {
   const std::string& question = body["query"].AsString();
   if (question.find("viewer") != std::string::npos) {
@@ -272,6 +303,9 @@ http::Response ForgeServer::AnswerPath(const std::string& method, const std::str
       return AnswerComments(method, std::atoll(part(1).c_str()), part(3), query, body);
     }
     if (part(0) == "repository" && part(3) == "merge_requests") return AnswerPulls(part(2));
+    if (part(0) == "repository" && part(1) == "compare") {
+      return Of(query, "to") == "main" ? AnswerCompare(Of(query, "from")) : NotThere();
+    }
     if (part(0) == "issues") return AnswerIssues(method, part(1), query, body);
     return NotThere();
   }
@@ -280,6 +314,11 @@ http::Response ForgeServer::AnswerPath(const std::string& method, const std::str
   }
   if (part(0) == "issues" && part(2) == "comments") {
     return AnswerComments(method, std::atoll(part(1).c_str()), "", query, body);
+  }
+  if (part(0) == "compare") {
+    const auto dots = part(1).find("...");
+    if (dots == std::string::npos || part(1).substr(dots + 3) != "main") return NotThere();
+    return AnswerCompare(part(1).substr(0, dots));
   }
   if (part(0) == "commits" && part(2) == (kind_ == Kind::kGitea ? "pull" : "pulls")) {
     return AnswerPulls(part(1));

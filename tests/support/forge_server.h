@@ -51,6 +51,8 @@ class ForgeServer final : public http::Transport {
   void AddComment(std::int64_t pull, const std::string& text, const std::string& by);
   void AddIssue(const std::string& title, const std::string& text, const std::string& by);
   void Merge(std::int64_t pull, const std::string& commit, const std::string& into = "main");
+  // Something is pushed after `commit`, by which `path` changes.
+  void MoveOn(const std::string& commit, const std::string& path);
   // It lists issues of everybody, whosever are asked for.
   void IgnoreWhose() { ignores_whose_ = true; }
   // The next request that writes is answered so.
@@ -74,6 +76,7 @@ class ForgeServer final : public http::Transport {
   http::Response AnswerIssues(const std::string& method, const std::string& number,
                               const std::map<std::string, std::string>& query, const Value& body);
   http::Response AnswerPulls(const std::string& commit);
+  http::Response AnswerCompare(const std::string& from) const;
   Value CommentJson(const Comment& comment) const;
   Value IssueJson(const Issue& issue) const;
   Value UserJson(const std::string& name) const;
@@ -85,6 +88,7 @@ class ForgeServer final : public http::Transport {
   mutable std::mutex mutex_;
   std::map<std::int64_t, std::vector<Comment>> comments_;  // by pull request
   std::map<std::string, std::int64_t> merged_;             // commit -> pull request
+  std::map<std::string, std::vector<std::string>> since_;  // commit -> paths, a commit each
   std::string merged_into_ = "main";                       // the branch, of all of them
   std::vector<Issue> issues_;
   std::vector<std::string> asked_;
