@@ -113,6 +113,7 @@ class AskingTask : public Task {
  protected:
   // `take` gets the answer, which is of the type that it takes.
   template <typename Self, typename Answer>
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved, which clang 14 does not see.
   NextAction Ask(Call call, NextAction (Self::*take)(const Answer&), bool acts = false) {
     return AskThen(std::move(call), acts,
                    [self = static_cast<Self*>(this), take](const Reply& reply) {

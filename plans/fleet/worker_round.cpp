@@ -15,8 +15,7 @@ namespace {
 // Somebody is watching, so not for minutes.
 constexpr std::chrono::seconds kRoundPatience{20};
 constexpr std::size_t kMostLines = 4000;
-constexpr std::uint64_t kMostAnswerBytes =
-    1024 * 1024;  // of an answer: a thousand jobs have a third
+constexpr std::uint64_t kMostAnswerBytes = 1 << 20;  // of an answer: a thousand jobs have a third
 
 class RoundListener final : public ssh::Observer {
  public:

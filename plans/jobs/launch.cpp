@@ -116,6 +116,7 @@ std::map<std::string, std::string> VariablesOf(const JobSpec& job, const LaunchP
 }
 
 // Flags in the order of the spec, and `use_tpu` from where it runs.
+// NOLINTNEXTLINE(performance-unnecessary-value-param): its flags are changed, by another name.
 std::vector<std::string> WordsBehind(JobSpec job, const LaunchRequest& request, Where where) {
   const std::string use_tpu = where == Where::kPod ? "True" : "False";
   for (auto& [name, value] : job.flags) {

@@ -22,7 +22,8 @@ std::string PlainPlace(const std::string& place) {
 
 class OtherStates {
  public:
-  OtherStates(const SpecDoors& doors, std::string own) : doors_(doors), own_(PlainPlace(own)) {}
+  OtherStates(const SpecDoors& doors, const std::string& own)
+      : doors_(doors), own_(PlainPlace(own)) {}
 
   void Read(const OtherState& other) {
     if (PlainPlace(other.where) == own_) {

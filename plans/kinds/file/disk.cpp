@@ -142,7 +142,7 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
     return MakeError(held.error().code, held.error().message, kWithoutLink);
   }
   HeldFolder& folder = **held;
-  const auto expected = CheckExpected(folder, way.name, file);
+  auto expected = CheckExpected(folder, way.name, file);
   const bool is_new = !expected && expected.error().code == ErrorCode::kNotFound;
   if (!expected && !is_new) {
     const auto there = LookIn(folder, way.name);

@@ -78,6 +78,7 @@ class PodTask : public AskingTask {
   }
   // Sends what begins an operation, and waits for its end.
   template <typename Self>
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): as of Ask.
   NextAction Operate(Call call, NextAction (Self::*refused)(const Error&),
                      NextAction (Self::*over)()) {
     auto* self = static_cast<Self*>(this);
