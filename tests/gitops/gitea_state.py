@@ -54,6 +54,8 @@ ISSUE_INDEXER_TYPE = db
 
 
 class World:
+    ini = APP_INI
+
     def __init__(self, options, folder):
         self.options, self.folder, self.started = options, pathlib.Path(folder), []
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder / "home"),
@@ -84,7 +86,7 @@ class World:
         port = free_port()
         self.forge = f"http://127.0.0.1:{port}"
         (self.folder / "app.ini").write_text(
-            APP_INI.format(port=port, source=self.options.source, folder=self.folder))
+            self.ini.format(port=port, source=self.options.source, folder=self.folder))
         self.gitea("migrate")
         self.gitea("admin", "user", "create", "--username", USER, "--password", PASSWORD,
                    "--email", "team@example.com", "--must-change-password=false")

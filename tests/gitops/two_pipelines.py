@@ -26,6 +26,7 @@ PODS = names(30)
 class World(RealWorld):
     gitea = gitea_state.World.gitea
     start_gitea = gitea_state.World.start_gitea
+    ini = gitea_state.APP_INI
 
     def __init__(self, options, folder):
         super().__init__(options.podctl, folder)
