@@ -33,15 +33,16 @@ POD = """  {}:
 
 
 class Api(http.server.BaseHTTPRequestHandler):
-    """What podctl asks of GitLab; what it does not is an error."""
+    """What podctl asks of a forge; what it does not is an error."""
 
     def answer(self):
         length = int(self.headers.get("Content-Length") or 0)
         body = json.loads(self.rfile.read(length)) if length else {}
+        forge, (header, token) = self.server.forge, self.server.forge.KEY
         status, text = 401, {"message": "401 Unauthorized"}
-        if self.headers.get("PRIVATE-TOKEN") == TOKEN:
-            path = self.path.split("?")[0].removeprefix("/api/v4")
-            status, text = self.server.forge.asked_for(self.command, path, body)
+        if self.headers.get(header) == token:
+            path = self.path.split("?")[0].removeprefix(forge.PREFIX)
+            status, text = forge.asked_for(self.command, path, body)
         data = json.dumps(text).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -49,21 +50,26 @@ class Api(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_GET = do_POST = do_PUT = answer
+    do_GET = do_POST = do_PUT = do_PATCH = answer
 
     def log_message(self, *words):
         pass
 
 
-class GitLab:
-    ME = {"id": 7, "username": "podctl-bot"}
+class Double:
+    """A forge's API, as far as podctl needs it."""
 
     def __init__(self):
         self.notes, self.issues, self.merged = {}, [], {}
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)
         self.server.forge = self
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.api = f"http://127.0.0.1:{self.server.server_port}/api/v4"
+        self.api = f"http://127.0.0.1:{self.server.server_port}{self.PREFIX}"
+
+
+class GitLab(Double):
+    PREFIX, KEY = "/api/v4", ("PRIVATE-TOKEN", TOKEN)
+    ME = {"id": 7, "username": "podctl-bot"}
 
     def asked_for(self, method, path, body):
         if (method, path) == ("GET", "/user"):
@@ -100,22 +106,23 @@ class GitLab:
         return 404, {"message": "404 Not found"}
 
 
-class World(RealWorld):
-    def __init__(self, options, folder):
+class Project(RealWorld):
+    """A repository with the pipeline of a forge, the forge's double, and podctl in the path."""
+
+    def __init__(self, options, folder, forge, double):
         super().__init__(options.podctl, folder)
-        self.options, self.forge = options, GitLab()
+        self.options, self.forge = options, double
         bin_folder = self.folder / "bin"
         bin_folder.mkdir()
         (bin_folder / "podctl").symlink_to(options.podctl)
         self.environment.update(PATH=f"{bin_folder}:{self.environment['PATH']}",
                                 STORAGE_EMULATOR_HOST=self.cloud)
         self.project = self.folder / "project"
-        run = self.podctl(self.folder, "init", "--template", "gitops", "--for", "gitlab",
+        run = self.podctl(self.folder, "init", "--template", "gitops", "--for", forge,
                           str(self.project))
         check("init writes the pipeline", run.returncode == 0, said(run))
-        (self.project / ".gitignore").write_text(".gitlab-ci-local/\n*.json\n")
         self.git("init", "-q", "-b", "main", ".")
-        self.git("remote", "add", "origin", "https://gitlab.example.com/team/pods.git")
+        self.git("remote", "add", "origin", f"https://{forge}.com/team/pods.git")
         self.written = (self.project / "podctl.yaml").read_text()
 
     def end(self):
@@ -126,7 +133,8 @@ class World(RealWorld):
         run = subprocess.run(["git", "-c", "user.name=alice", "-c", "user.email=a@example.com",
                               *words], cwd=self.project, env=self.environment,
                              capture_output=True, text=True)
-        check("git " + " ".join(words), run.returncode == 0, said(run)) if run.returncode else None
+        if run.returncode != 0:
+            check("git " + " ".join(words), False, said(run))
         return run.stdout.strip()
 
     def commit(self, pods, team="vision", more=""):
@@ -136,6 +144,16 @@ class World(RealWorld):
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", "x")
         return self.git("rev-parse", "HEAD")
+
+    def make_bucket(self):
+        run = self.podctl(self.project, "state", "init", "--location", "europe-west4")
+        check("a bucket", run.returncode == 0, said(run))
+
+
+class World(Project):
+    def __init__(self, options, folder):
+        super().__init__(options, folder, "gitlab", GitLab())
+        (self.project / ".gitignore").write_text(".gitlab-ci-local/\n*.json\n")
 
     def job(self, name, source, **variables):
         """As the pipeline of `source` runs it."""
@@ -164,8 +182,7 @@ class World(RealWorld):
 
 def start(world):
     world.commit([])
-    run = world.podctl(world.project, "state", "init", "--location", "europe-west4")
-    check("a bucket", run.returncode == 0, said(run))
+    world.make_bucket()
 
 
 def from_a_merge_request_to_a_pod(world):
