@@ -23,10 +23,12 @@ CiRun FindCiRun(const Environment& environment) {
               said("GITHUB_SHA")};
     const std::string server = said("GITHUB_SERVER_URL");
     const std::string repository = said("GITHUB_REPOSITORY");
-    // Gitea's pages go by the number that a repository counts.
+    // Gitea's pages went by the number that a repository counts. Since 1.26 a number is an id
+    // first, of another run often, unless the address says which is meant; older ones do not look
+    // at that.
     const std::string page = gitea ? said("GITHUB_RUN_NUMBER") : run.id;
     if (!server.empty() && !repository.empty() && !page.empty()) {
-      run.url = server + "/" + repository + "/actions/runs/" + page;
+      run.url = server + "/" + repository + "/actions/runs/" + page + (gitea ? "?by_index=1" : "");
     }
     return run;
   }

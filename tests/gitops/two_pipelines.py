@@ -51,7 +51,7 @@ class Pipeline:
         home.mkdir(exist_ok=True)
         server = "https://github.com" if kind == "github" else world.forge
         # Gitea's runs are counted by repository on its pages.
-        page = 9000 + number if kind == "github" else number
+        page = 9000 + number if kind == "github" else f"{number}?by_index=1"
         self.url = f"{server}/team/pods/actions/runs/{page}"
         self.variables = {
             "HOME": str(home), "GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": str(9000 + number),

@@ -28,5 +28,19 @@ TEST(CiRun, APipelineIsKnownByWhatItsKindSets) {
   EXPECT_FALSE(IsIn({{"HOME", "/root"}}));
 }
 
+TEST(CiRun, GiteasPageSaysThatItsNumberIsTheRepositorys) {
+  const Variables variables = {{"GITHUB_ACTIONS", "true"},
+                               {"GITHUB_SERVER_URL", "https://git.example.com"},
+                               {"GITHUB_REPOSITORY", "o/r"},
+                               {"GITHUB_RUN_ID", "11"},
+                               {"GITHUB_RUN_NUMBER", "7"}};
+  EXPECT_EQ(FindCiRun(FixedEnvironment(variables)).url,
+            "https://git.example.com/o/r/actions/runs/11");
+  Variables gitea = variables;
+  gitea["GITEA_ACTIONS"] = "true";
+  EXPECT_EQ(FindCiRun(FixedEnvironment(gitea)).url,
+            "https://git.example.com/o/r/actions/runs/7?by_index=1");
+}
+
 }  // namespace
 }  // namespace podctl
