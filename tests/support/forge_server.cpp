@@ -111,8 +111,9 @@ Value ForgeServer::UserJson(const std::string& name) const {
   if (kind_ == Kind::kGitLab) return Value::Map{{"id", name == kMe ? 5 : 6}, {"username", name}};
   // An app's name has "[bot]" behind it where GitHub tells of what it did.
   const bool app = kind_ == Kind::kGitHub && name == kMe;
+  const std::int64_t id = kind_ == Kind::kGitea && job_token_ && name == kMe ? -2 : 5;
   return Value::Map{
-      {"id", 5}, {"login", app ? name + "[bot]" : name}, {"type", app ? "Bot" : "User"}};
+      {"id", id}, {"login", app ? name + "[bot]" : name}, {"type", app ? "Bot" : "User"}};
 }
 
 Value ForgeServer::CommentJson(const Comment& comment) const {
@@ -197,6 +198,7 @@ http::Response ForgeServer::AnswerIssues(const std::string& method, const std::s
     Value::List all;
     std::string by = Of(query, kind_ == Kind::kGitea ? "created_by" : "creator");
     if (gitlab) by = Of(query, "scope") == "created_by_me" ? kMe : "";
+    if (kind_ == Kind::kGitea && job_token_ && by == kMe) return NotThere();
     if (ignores_whose_) by.clear();
     for (const Issue& issue : issues_) {
       if (issue.open && (by.empty() || issue.by == by)) all.push_back(IssueJson(issue));

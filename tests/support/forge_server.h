@@ -55,6 +55,8 @@ class ForgeServer final : public http::Transport {
   void MoveOn(const std::string& commit, const std::string& path);
   // It lists issues of everybody, whosever are asked for.
   void IgnoreWhose() { ignores_whose_ = true; }
+  // The token is a job's own, and its user, in Gitea, no account that can be asked for.
+  void UseJobToken() { job_token_ = true; }
   // The next request that writes is answered so.
   void FailNextWrite(int status, const std::string& body);
 
@@ -96,6 +98,7 @@ class ForgeServer final : public http::Transport {
   std::optional<http::Response> fail_;
   std::int64_t next_ = 100;
   bool ignores_whose_ = false;
+  bool job_token_ = false;
 };
 
 class ForgeServerOnPort {

@@ -216,6 +216,15 @@ TEST_P(CommentTest, OneIssueTellsOfDriftAsLongAsThereIsSome) {
   EXPECT_EQ(Keep(true).did, DriftEnd::Did::kOpened) << "a closed one stays closed";
 }
 
+TEST_P(CommentTest, AJobsOwnTokenKeepsTheIssueToo) {
+  server_.UseJobToken();
+  server_.AddIssue("drift", "copied\n" + DriftMarkLine("p"), "mallory");
+  EXPECT_EQ(Keep(true).did, DriftEnd::Did::kOpened);
+  EXPECT_EQ(Keep(true, "more\n").did, DriftEnd::Did::kRefreshed);
+  EXPECT_EQ(Keep(false).did, DriftEnd::Did::kClosed);
+  EXPECT_TRUE(server_.Issues()[0].open) << "somebody else's";
+}
+
 TEST_P(CommentTest, OfTwoIssuesTheOlderStays) {
   for (int i = 0; i < 2; ++i) {
     server_.AddIssue("drift", "x\n" + DriftMarkLine("p"), ForgeServer::kMe);
