@@ -74,6 +74,8 @@ Result<std::string> WhyLate(Forge& forge, const std::string& commit, const std::
   if (!changes) return changes.error();
   if (!changes->any) return std::string();
   const auto is_within = [&](const std::string& path) {
+    // Pipelines, and pages for people: nothing of them is made or taken back.
+    if (path.starts_with('.') || path.ends_with(".md")) return false;
     return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
       return folder == "." || path.starts_with(folder + "/");
     });

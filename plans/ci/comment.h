@@ -41,7 +41,8 @@ Result<std::optional<Review>> FindReview(Forge& forge, std::optional<std::int64_
                                          const std::stop_token& stop);
 
 // Why `commit` is not to be applied any more: `branch` has moved on, and something in one of
-// `folders` (within the repository; ".": anywhere) with it. What was taken back since would come
+// `folders` (within the repository; ".": anywhere) with it, other than pages (*.md) and what begins
+// with a dot, such as pipelines. What was taken back since would come
 // again. Empty: it may be.
 Result<std::string> WhyLate(Forge& forge, const std::string& commit, const std::string& branch,
                             const std::vector<std::string>& folders, const std::stop_token& stop);

@@ -196,6 +196,8 @@ TEST_P(Ci, WhatOthersPushedElsewhereKeepsNobodyFromApplying) {
   EXPECT_EQ(box_.Run({"ci", "plan", "-f", "team/podctl.yaml"}).code, 0);
   AfterMerge();
   forge_.MoveOn(kMergeCommit, "other/podctl.yaml");
+  forge_.MoveOn(kMergeCommit, "team/README.md");
+  forge_.MoveOn(kMergeCommit, ".github/workflows/podctl.yml");
   forge_.MoveOn(kMergeCommit, "team2/podctl.yaml");
   const RunResult applied = box_.Run({"ci", "apply", "-f", "team/podctl.yaml"});
   EXPECT_EQ(applied.code, 0) << applied;
