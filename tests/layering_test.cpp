@@ -37,7 +37,7 @@ const std::vector<Room> kRooms = {
     {"providers/", {"providers/base/"}},
     {"providers/gcp/",
      {"providers/base/", "providers/os/", "providers/http/", "providers/provider.h",
-      "providers/custom_jobs.h", "providers/secrets.h", "providers/zone_offers.h"}},
+      "providers/custom_jobs.h", "providers/secrets.h", "providers/zone_lookup.h"}},
     // The door of the data plane and what its rooms share; libssh2 and the program ssh do not know
     // one another.
     {"providers/ssh/", {"providers/base/", "providers/os/", "providers/worker.h"}},

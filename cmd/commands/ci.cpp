@@ -42,7 +42,7 @@ struct CiOptions : ApplyOptions {
 constexpr std::uint64_t kMostTextBytes = 16 << 20;
 
 // What a run of a pipeline is about, and whom it tells.
-struct CiRoom {
+struct CiJob {
   ForgePlace place;
   std::unique_ptr<Forge> forge;  // nullptr: nobody is told by comments
   std::optional<std::int64_t> pull;
@@ -105,40 +105,38 @@ enum class ForgeNeed {
   kAlways,      // it cannot be done without one
 };
 
-bool IsForgeNeeded(const CiRoom& room, const CiOptions& options, ForgeNeed need) {
+bool IsForgeNeeded(const CiJob& job, const CiOptions& options, ForgeNeed need) {
   if (need == ForgeNeed::kAlways) return true;
-  if (!CommentsAreWanted(options) || room.place.kind == ForgeKind::kAtlantis) return false;
-  return room.pull || (need == ForgeNeed::kIfThere && !room.place.token.empty());
+  if (!CommentsAreWanted(options) || job.place.kind == ForgeKind::kAtlantis) return false;
+  return job.pull || (need == ForgeNeed::kIfThere && !job.place.token.empty());
 }
 
-Result<CiRoom> FindCi(const CiDoors& doors, const CiOptions& options, ForgeNeed need) {
+Result<CiJob> FindCi(const CiDoors& doors, const CiOptions& options, ForgeNeed need) {
   auto place = FindForgePlace(doors.environment, doors.files);
   if (!place) return place.error();
-  CiRoom room;
-  room.place = *std::move(place);
-  room.here = FolderHere();
-  room.pull = options.pull > 0 ? std::optional<std::int64_t>(options.pull) : room.place.pull;
-  room.project =
-      options.project.empty() ? ProjectHere(doors.global, room.place, room.here) : options.project;
-  room.folders = SpecFolders(doors.global, room.place, room.here);
+  CiJob job;
+  job.place = *std::move(place);
+  job.here = FolderHere();
+  job.pull = options.pull > 0 ? std::optional<std::int64_t>(options.pull) : job.place.pull;
+  job.project =
+      options.project.empty() ? ProjectHere(doors.global, job.place, job.here) : options.project;
+  job.folders = SpecFolders(doors.global, job.place, job.here);
   const CiRun run = FindCiRun(doors.environment);
-  room.words = {room.project == "." ? std::string() : room.project, run.url, run.id,
-                room.place.commit};
-  if (!IsForgeNeeded(room, options, need)) return room;
-  auto forge = doors.make_forge(room.place);
+  job.words = {job.project == "." ? std::string() : job.project, run.url, run.id, job.place.commit};
+  if (!IsForgeNeeded(job, options, need)) return job;
+  auto forge = doors.make_forge(job.place);
   if (!forge) return forge.error();
-  room.forge = *std::move(forge);
-  return room;
+  job.forge = *std::move(forge);
+  return job;
 }
 
 // Problems at their lines, where the runner shows them.
-void AnnotateFor(Streams& streams, const CiRoom& room, RunAccount* account) {
-  const bool actions =
-      room.place.kind == ForgeKind::kGitHub || room.place.kind == ForgeKind::kGitea;
+void AnnotateFor(Streams& streams, const CiJob& job, RunAccount* account) {
+  const bool actions = job.place.kind == ForgeKind::kGitHub || job.place.kind == ForgeKind::kGitea;
   if (!actions) return;
-  account->on_problem = [&streams, &room](const Diagnostic& problem) {
+  account->on_problem = [&streams, &job](const Diagnostic& problem) {
     WriteAnnotation(streams.err, problem,
-                    PathInRepository(problem.place.file, room.here, room.place.checkout));
+                    PathInRepository(problem.place.file, job.here, job.place.checkout));
   };
 }
 
@@ -179,16 +177,16 @@ StepOutputs OutputsOf(const RunAccount& account, int code, const std::string& co
 // The run's summary and the step's outputs. False: something could not be written, which was shown.
 bool TellRunner(const CiDoors& doors, Reporter& reporter, const std::string& text,
                 const StepOutputs& outputs) {
-  bool told = true;
+  bool written = true;
   const auto tell = [&](const char* variable, const std::string& what) {
     const auto done = AppendForRunner(doors, variable, what);
     if (done) return;
     reporter.ShowError(fmt::format("what {} is for could not be written", variable), done.error());
-    told = false;
+    written = false;
   };
   tell("GITHUB_STEP_SUMMARY", text);
   tell("GITHUB_OUTPUT", OutputLinesOf(outputs, doors.random));
-  return told;
+  return written;
 }
 
 // Whatever has put it there: what is posted can be read by many.
@@ -221,12 +219,12 @@ Result<std::string> ReadText(FileSystem& files, const std::string& path) {
 }
 
 // nullopt: it could not be written, which was shown.
-std::optional<std::string> TellForge(const CiRoom& room, Reporter& reporter, CommentRequest request,
+std::optional<std::string> TellForge(const CiJob& job, Reporter& reporter, CommentRequest request,
                                      const std::stop_token& stop) {
-  if (!room.forge || request.pull == 0) return std::string();
+  if (!job.forge || request.pull == 0) return std::string();
   request.outdated = OutdatedLine();
-  request.text = WithoutToken(std::move(request.text), room.place.token);
-  const auto put = PutComment(*room.forge, request, stop);
+  request.text = WithoutToken(std::move(request.text), job.place.token);
+  const auto put = PutComment(*job.forge, request, stop);
   if (!put) {
     reporter.ShowError("the comment could not be written", put.error());
     return std::nullopt;
@@ -246,9 +244,9 @@ bool IsReport(const std::string& text) {
 }
 
 // Over an earlier one only: a word too few on the command line must not cost the spec.
-Result<void> WriteReport(FileSystem& files, const CiRoom& room, const std::string& path,
+Result<void> WriteReport(FileSystem& files, const CiJob& job, const std::string& path,
                          const Plan& plan) {
-  auto held = HoldFolderOf(files, path, room.place.checkout);
+  auto held = HoldFolderOf(files, path, job.place.checkout);
   if (!held) return held.error();
   const std::string name = NameIn(path);
   const auto there = (*held)->Read(name, kMostTextBytes);
@@ -265,35 +263,35 @@ Result<void> WriteReport(FileSystem& files, const CiRoom& room, const std::strin
 
 int RunCiPlan(Wiring& wiring, const CiOptions& options) {
   const CiDoors doors = wiring.ci_doors();
-  auto room = FindCi(doors, options, ForgeNeed::kForComment);
-  if (!room) return wiring.reporter().ShowFailure(room.error());
+  auto job = FindCi(doors, options, ForgeNeed::kForComment);
+  if (!job) return wiring.reporter().ShowFailure(job.error());
   RunAccount account;
-  AnnotateFor(wiring.streams(), *room, &account);
+  AnnotateFor(wiring.streams(), *job, &account);
   wiring.KeepAccount(&account);
   Reporter& reporter = wiring.reporter();
   const int planned = RunPlan(wiring, options);
   const bool sound = !account.digest.empty();
-  bool told = true;
+  bool written = true;
   if (!options.report.empty() && sound) {
-    if (const auto done = WriteReport(doors.files, *room, options.report, *account.plan); !done) {
+    if (const auto done = WriteReport(doors.files, *job, options.report, *account.plan); !done) {
       reporter.ShowError("the report could not be written", done.error());
-      told = false;
+      written = false;
     }
   }
-  const std::string text = PlanComment(account, room->words);
+  const std::string text = PlanComment(account, job->words);
   CommentRequest request;
-  request.pull = room->pull.value_or(0);
+  request.pull = job->pull.value_or(0);
   request.text = text;
-  request.mark = {room->project,
+  request.mark = {job->project,
                   sound ? CommentMark::State::kPlanned : CommentMark::State::kPlanFailed,
-                  account.digest, room->place.commit};
+                  account.digest, job->place.commit};
   request.only_edit = options.comment == "on-change" && sound && account.plan->Empty();
-  if (!room->pull && CommentsAreWanted(options) && room->place.kind != ForgeKind::kAtlantis) {
+  if (!job->pull && CommentsAreWanted(options) && job->place.kind != ForgeKind::kAtlantis) {
     reporter.Note(
         "No comment was written: this run is about no pull request. `--pull N` names one.");
   }
-  const auto url = TellForge(*room, reporter, std::move(request), doors.stop);
-  const int code = WorseOf(planned, told && url.has_value());
+  const auto url = TellForge(*job, reporter, std::move(request), doors.stop);
+  const int code = WorseOf(planned, written && url.has_value());
   const auto outputs = OutputsOf(account, code, url.value_or(""));
   return WorseOf(code, TellRunner(doors, reporter, text, outputs));
 }
@@ -301,18 +299,18 @@ int RunCiPlan(Wiring& wiring, const CiOptions& options) {
 // ---- apply
 
 // Why what is about to be applied was not reviewed, where it was not.
-std::string WhyNotReviewed(const CiRoom& room, const std::optional<Review>& review) {
-  const std::string commit = VisibleControls(room.place.commit.substr(0, 40));
+std::string WhyNotReviewed(const CiJob& job, const std::optional<Review>& review) {
+  const std::string commit = VisibleControls(job.place.commit.substr(0, 40));
   if (!review) {
     return fmt::format(
         "commit {} came by no pull request, whose comment would say what was "
         "reviewed",
         commit);
   }
-  const std::string pull = room.forge->PullName(review->pull);
+  const std::string pull = job.forge->PullName(review->pull);
   if (!review->mark) {
     return fmt::format("there is no comment of `podctl ci plan` under {} for {}", pull,
-                       VisibleControls(room.project));
+                       VisibleControls(job.project));
   }
   switch (review->mark->state) {
     case CommentMark::State::kApplied:
@@ -330,22 +328,22 @@ std::string WhyNotReviewed(const CiRoom& room, const std::optional<Review>& revi
 }
 
 // What may be applied goes into `apply`.
-Result<void> TakeReview(const CiOptions& options, const std::stop_token& stop, CiRoom* of,
+Result<void> TakeReview(const CiOptions& options, const std::stop_token& stop, CiJob* of,
                         ApplyOptions* apply) {
-  CiRoom& room = *of;
+  CiJob& job = *of;
   const bool given = options.expect_digest || options.auto_approve;
-  if (!room.forge || (given && room.pull)) return {};
-  const auto review = FindReview(*room.forge, room.pull, room.place.commit, room.project, stop);
+  if (!job.forge || (given && job.pull)) return {};
+  const auto review = FindReview(*job.forge, job.pull, job.place.commit, job.project, stop);
   if (!review) return given ? Result<void>() : review.error();
   const std::optional<CommentMark> mark = *review ? (*review)->mark : std::nullopt;
-  if (*review) room.pull = (*review)->pull;
-  room.was_refused = mark && mark->state == CommentMark::State::kRefused;
+  if (*review) job.pull = (*review)->pull;
+  job.was_refused = mark && mark->state == CommentMark::State::kRefused;
   if (given) return {};
-  room.reviewed = mark ? ReviewedDigest(*mark) : std::string();
-  apply->expect_digest = room.reviewed;
-  if (apply->expect_digest->empty()) apply->not_reviewed = WhyNotReviewed(room, *review);
-  if (room.place.branch.empty() || room.place.commit.empty()) return {};
-  const auto late = WhyLate(*room.forge, room.place.commit, room.place.branch, room.folders, stop);
+  job.reviewed = mark ? ReviewedDigest(*mark) : std::string();
+  apply->expect_digest = job.reviewed;
+  if (apply->expect_digest->empty()) apply->not_reviewed = WhyNotReviewed(job, *review);
+  if (job.place.branch.empty() || job.place.commit.empty()) return {};
+  const auto late = WhyLate(*job.forge, job.place.commit, job.place.branch, job.folders, stop);
   if (!late) return late.error();
   if (late->empty()) return {};
   apply->expect_digest = "";
@@ -363,8 +361,8 @@ CiApplyEnd EndOf(const RunAccount& account, int code) {
   return nothing ? CiApplyEnd::kNothingToDo : CiApplyEnd::kApplied;
 }
 
-CommentMark MarkAfter(const CiRoom& room, const RunAccount& account, CiApplyEnd end) {
-  CommentMark mark{room.project, CommentMark::State::kApplied, account.digest, room.place.commit};
+CommentMark MarkAfter(const CiJob& job, const RunAccount& account, CiApplyEnd end) {
+  CommentMark mark{job.project, CommentMark::State::kApplied, account.digest, job.place.commit};
   switch (end) {
     case CiApplyEnd::kApplied:
     case CiApplyEnd::kNothingToDo:
@@ -381,17 +379,17 @@ CommentMark MarkAfter(const CiRoom& room, const RunAccount& account, CiApplyEnd 
 }
 
 // What the forge is told of an apply.
-CommentRequest RequestAfter(const CiRoom& room, const RunAccount& account, CiApplyEnd end,
+CommentRequest RequestAfter(const CiJob& job, const RunAccount& account, CiApplyEnd end,
                             const std::string& reviewed, const std::string& text) {
   CommentRequest request;
-  request.pull = room.pull.value_or(0);
+  request.pull = job.pull.value_or(0);
   request.text = text;
-  request.mark = MarkAfter(room, account, end);
+  request.mark = MarkAfter(job, account, end);
   // What was reviewed stays reviewed: by it what was begun is gone on with, and what was refused
   // since another merge was not applied yet is applied, once the plan is that one again.
   const bool open = end != CiApplyEnd::kApplied && end != CiApplyEnd::kNothingToDo;
   if (open) request.mark.digest = reviewed;
-  request.anew = end == CiApplyEnd::kRefused && !room.was_refused;
+  request.anew = end == CiApplyEnd::kRefused && !job.was_refused;
   request.only_edit = end == CiApplyEnd::kNothingToDo;
   return request;
 }
@@ -403,27 +401,27 @@ int RunCiApply(Wiring& wiring, const CiOptions& options) {
   const bool reviewed_elsewhere =
       options.expect_digest || options.auto_approve ||
       (!options.plan_file.empty() && FindForgeKind(doors.environment) == ForgeKind::kAtlantis);
-  auto room = FindCi(doors, options, reviewed_elsewhere ? ForgeNeed::kIfThere : ForgeNeed::kAlways);
-  if (!room) return wiring.reporter().ShowFailure(room.error());
+  auto job = FindCi(doors, options, reviewed_elsewhere ? ForgeNeed::kIfThere : ForgeNeed::kAlways);
+  if (!job) return wiring.reporter().ShowFailure(job.error());
   ApplyOptions apply = options;
   apply.auto_approve = true;
-  if (const auto taken = TakeReview(options, doors.stop, &*room, &apply); !taken) {
+  if (const auto taken = TakeReview(options, doors.stop, &*job, &apply); !taken) {
     return wiring.reporter().ShowFailure(taken.error(), "what was reviewed could not be found out");
   }
   RunAccount account;
-  AnnotateFor(wiring.streams(), *room, &account);
+  AnnotateFor(wiring.streams(), *job, &account);
   wiring.KeepAccount(&account);
   const auto began = wiring.clock().Steady();
   const int code = RunApply(wiring, apply);
   const auto elapsed =
       std::chrono::duration_cast<std::chrono::milliseconds>(wiring.clock().Steady() - began);
   const CiApplyEnd end = EndOf(account, code);
-  const std::string text = ApplyComment(account, end, elapsed, room->words);
+  const std::string text = ApplyComment(account, end, elapsed, job->words);
   std::optional<std::string> url = std::string();
   if (CommentsAreWanted(options)) {
     const std::string reviewed =
-        room->reviewed.empty() ? apply.expect_digest.value_or("") : room->reviewed;
-    url = TellForge(*room, wiring.reporter(), RequestAfter(*room, account, end, reviewed, text),
+        job->reviewed.empty() ? apply.expect_digest.value_or("") : job->reviewed;
+    url = TellForge(*job, wiring.reporter(), RequestAfter(*job, account, end, reviewed, text),
                     doors.stop);
   }
   const int ended = WorseOf(code, url.has_value());
@@ -443,23 +441,23 @@ int RunCiComment(Wiring& wiring, const CiOptions& options) {
     return 0;
   }
   const CiDoors doors = wiring.ci_doors();
-  auto room = FindCi(doors, options, ForgeNeed::kAlways);
-  if (!room) return reporter.ShowFailure(room.error());
-  if (!room->pull) {
+  auto job = FindCi(doors, options, ForgeNeed::kAlways);
+  if (!job) return reporter.ShowFailure(job.error());
+  if (!job->pull) {
     return reporter.ShowFailure(MakeError(ErrorCode::kFailedPrecondition,
                                           "this run is about no pull request",
                                           "`--pull N` names one"));
   }
   CommentRequest request;
-  request.pull = *room->pull;
+  request.pull = *job->pull;
   request.text = *text;
-  request.mark = {room->project, CommentMark::State::kText, "", room->place.commit};
-  const auto url = TellForge(*room, reporter, std::move(request), doors.stop);
+  request.mark = {job->project, CommentMark::State::kText, "", job->place.commit};
+  const auto url = TellForge(*job, reporter, std::move(request), doors.stop);
   if (!url) return reporter.FailedExitCode();
-  const std::string pull = room->forge->PullName(*room->pull);
+  const std::string pull = job->forge->PullName(*job->pull);
   reporter.Document(
       [&] {
-        return Value::Map{{"pull", *room->pull}, {"comment_url", *url}};
+        return Value::Map{{"pull", *job->pull}, {"comment_url", *url}};
       },
       [&](Streams& streams) {
         streams.out << fmt::format("Wrote the comment under {}{}\n", pull,
@@ -488,19 +486,18 @@ std::string DriftNote(const DriftEnd& end) {
 
 int RunCiDrift(Wiring& wiring, const CiOptions& options) {
   const CiDoors doors = wiring.ci_doors();
-  auto room = FindCi(doors, options, ForgeNeed::kAlways);
-  if (!room) return wiring.reporter().ShowFailure(room.error());
+  auto job = FindCi(doors, options, ForgeNeed::kAlways);
+  if (!job) return wiring.reporter().ShowFailure(job.error());
   RunAccount account;
-  AnnotateFor(wiring.streams(), *room, &account);
+  AnnotateFor(wiring.streams(), *job, &account);
   wiring.KeepAccount(&account);
   Reporter& reporter = wiring.reporter();
   const int code = RunPlan(wiring, options);
   // A look that failed says nothing of drift: the issue stays as it is.
   if (account.digest.empty() || (code != 0 && code != 2)) return code == 0 ? 1 : code;
-  DriftRequest request{room->project, !account.plan->Empty(),
-                       DriftTitle(*account.plan, room->words),
-                       WithoutToken(DriftText(account, room->words), room->place.token)};
-  const auto end = KeepDriftIssue(*room->forge, request, doors.stop);
+  DriftRequest request{job->project, !account.plan->Empty(), DriftTitle(*account.plan, job->words),
+                       WithoutToken(DriftText(account, job->words), job->place.token)};
+  const auto end = KeepDriftIssue(*job->forge, request, doors.stop);
   if (!end) return reporter.ShowFailure(end.error(), "the issue could not be kept up to date");
   reporter.Note(VisibleControls(DriftNote(*end)));
   StepOutputs outputs = OutputsOf(account, code, "");

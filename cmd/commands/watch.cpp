@@ -151,7 +151,7 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
   PlanRequest request = wiring.plan_request(std::move(plan), "watch");
   request.will_log_in = true;
   request.keep_stored = true;
-  request.judges_offers = false;  // what it makes anew is lost already
+  request.checks_catalogue = false;  // what it makes anew is lost already
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
   execute.wait_for_capacity = false;  // the next round looks again, and the lock is free meanwhile

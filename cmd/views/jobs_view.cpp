@@ -225,7 +225,7 @@ void JobView::Tell(const std::string& text, Value event) {
 
 void JobView::TellEnd(const AttemptResult& result, const std::optional<JobVerdict>& verdict) {
   if (!streams_.json) return;
-  if (result.started && result.first && !is_failure_told_) {
+  if (result.started && result.first && !is_failure_reported_) {
     Value event = Event("failed");
     event.Set("worker", result.outcome.jobs[*result.first].worker.index);
     event.Set("cause", CauseOfEnd(result.outcome.results[*result.first]));
@@ -240,7 +240,7 @@ void JobView::TellEnd(const AttemptResult& result, const std::optional<JobVerdic
 }
 
 void JobView::OnStarted(std::size_t workers) {
-  is_failure_told_ = false;
+  is_failure_reported_ = false;
   std::string text = fmt::format("Started on {}", Plural(workers, "worker"));
   if (shown_.only) {
     const std::vector<int> only(shown_.only->begin(), shown_.only->end());
@@ -250,7 +250,7 @@ void JobView::OnStarted(std::size_t workers) {
 }
 
 void JobView::OnFailure(const AttemptFailure& failure) {
-  is_failure_told_ = true;
+  is_failure_reported_ = true;
   Value event = Event("failed");
   event.Set("worker", failure.worker.index);
   event.Set("cause", failure.cause);

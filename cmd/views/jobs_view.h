@@ -89,7 +89,7 @@ class JobView final : public JobWatcher {
   const ExecDisplay::Settings shown_;
   RunOutputs* outputs_ = nullptr;
   bool diff_ = false;
-  bool is_failure_told_ = false;  // of the start that goes on, or was the last
+  bool is_failure_reported_ = false;  // of the start that goes on, or was the last
   ExecDisplay display_;
 };
 

@@ -14,13 +14,13 @@
 namespace podctl {
 namespace {
 
-struct Told {
+struct ManualEntry {
   std::string_view name;
   std::string_view means;
 };
 
 // What podctl itself asks of the environment; docs/ has the rest with the things it belongs to.
-constexpr Told kVariables[] = {
+constexpr ManualEntry kVariables[] = {
     {"PODCTL_ENDPOINT",
      "the base URL of the Cloud TPU API where there is no `--endpoint`; else "
      "`CLOUDSDK_API_ENDPOINT_OVERRIDES_TPU`"},
@@ -43,7 +43,7 @@ constexpr Told kVariables[] = {
     {"HTTPS_PROXY, NO_PROXY, CURL_CA_BUNDLE", "as curl(1) reads them"},
 };
 
-constexpr Told kFiles[] = {
+constexpr ManualEntry kFiles[] = {
     {"podctl.yaml", "the spec, unless `-f` names another: podctl.yaml(5)"},
     {"podctl.state.json",
      "the state, beside the spec, unless the spec or `--state` says otherwise"},
@@ -107,8 +107,8 @@ void AppendCommandList(std::string_view group, RoffPage* page) {
   }
 }
 
-void AppendTold(std::span<const Told> all, RoffPage* page) {
-  for (const Told& each : all) page->Item(RoffBold(each.name), each.means);
+void AppendEntries(std::span<const ManualEntry> all, RoffPage* page) {
+  for (const ManualEntry& each : all) page->Item(RoffBold(each.name), each.means);
 }
 
 void AppendReferences(const std::vector<std::string>& pages, RoffPage* page) {
@@ -145,9 +145,9 @@ ManualPage TopPage(std::string_view date) {
       "`podctl exec` and `podctl run` end with the commands' own code when all workers agree, "
       "`podctl ssh` with the remote side's.");
   page.Section("ENVIRONMENT");
-  AppendTold(kVariables, &page);
+  AppendEntries(kVariables, &page);
   page.Section("FILES");
-  AppendTold(kFiles, &page);
+  AppendEntries(kFiles, &page);
   std::vector<std::string> others;
   for (const Command* command : CommandsIn("")) {
     others.push_back(PageReference(PageName(command->name()), 1));

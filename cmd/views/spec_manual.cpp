@@ -16,12 +16,12 @@
 namespace podctl {
 namespace {
 
-struct ToldExpression {
+struct ManualExpression {
   std::string_view form;
   std::string_view means;
 };
 
-constexpr ToldExpression kExpressions[] = {
+constexpr ManualExpression kExpressions[] = {
     {"${var.NAME}", "a variable of the spec"},
     {"${env.NAME}", "a variable of the environment, but for those that log in somewhere"},
     {"${pod.NAME.PATH}", "a value of a node: `networkEndpoints[0].ipAddress`"},
@@ -172,7 +172,7 @@ ManualPage SpecPage(std::string_view date, std::string_view source, const Shape&
   for (const Key& key : spec.keys) AppendKey(spec, key, key.name, &page);
   AppendSections(spec, &page);
   page.Section("EXPRESSIONS");
-  for (const ToldExpression& each : kExpressions) page.Item(RoffBold(each.form), each.means);
+  for (const ManualExpression& each : kExpressions) page.Item(RoffBold(each.form), each.means);
   page.Section("EXAMPLES");
   page.Paragraph("A pod with flags for libtpu, and a step:");
   page.Verbatim(kSpecExample);

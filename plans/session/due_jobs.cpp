@@ -122,11 +122,11 @@ std::string_view FateOf(const Change& change) {
 }
 
 // In one line where it is one, else line by line.
-std::string Told(std::string_view key, const std::string& text) {
+std::string KeyAndText(std::string_view key, const std::string& text) {
   if (text.find('\n') == std::string::npos) return fmt::format("\n  {}: {}", key, text);
-  std::string told = fmt::format("\n  {}:", key);
-  for (const std::string& line : SplitLines(text)) told += "\n    | " + line;
-  return told;
+  std::string text_lines = fmt::format("\n  {}:", key);
+  for (const std::string& line : SplitLines(text)) text_lines += "\n    | " + line;
+  return text_lines;
 }
 
 // Names and values of a spec, in one line whatever they hold.
@@ -180,17 +180,17 @@ std::string SyncOf(const JobSpec& job, const JobSync& sync, const SyncDoors& doo
 // All that is done when it starts.
 std::string TextOfStart(const JobSpec& job, const SyncDoors& doors, const std::string& base,
                         Diagnostics* problems) {
-  std::string text = Told("command", TemplateAsWritten(CommandText(job, FlagWords(job))));
-  text += Told("launcher", std::string(LauncherName(job.launcher)));
-  if (!job.run_config.empty()) text += Told("runConfig", Join(RunConfigWords(job), " "));
-  text += Told("workers", job.workers.empty() ? "those of the launcher" : job.workers);
-  if (!job.env.empty()) text += Told("env", EnvOf(job));
-  if (!job.conda_env.empty()) text += Told("condaEnv", job.conda_env);
+  std::string text = KeyAndText("command", TemplateAsWritten(CommandText(job, FlagWords(job))));
+  text += KeyAndText("launcher", std::string(LauncherName(job.launcher)));
+  if (!job.run_config.empty()) text += KeyAndText("runConfig", Join(RunConfigWords(job), " "));
+  text += KeyAndText("workers", job.workers.empty() ? "those of the launcher" : job.workers);
+  if (!job.env.empty()) text += KeyAndText("env", EnvOf(job));
+  if (!job.conda_env.empty()) text += KeyAndText("condaEnv", job.conda_env);
   if (job.docker) {
     std::vector<std::string> words = {job.docker->image};
     words.insert(words.end(), job.docker->flags.begin(), job.docker->flags.end());
     for (std::string& word : words) word = Quoted(word);
-    text += Told("docker", Join(words, " "));
+    text += KeyAndText("docker", Join(words, " "));
   }
   for (const JobSync& sync : job.sync) text += SyncOf(job, sync, doors, base, problems);
   return text;

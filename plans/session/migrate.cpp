@@ -98,6 +98,7 @@ class Mover {
   StateMove Mark(Stage stage, const std::string& other) const {
     const StateMove* begun = old_.placed.move ? &*old_.placed.move : nullptr;
     const State* state = old_.placed.state ? &*old_.placed.state : nullptr;
+    PODCTL_CHECK(state != nullptr || begun != nullptr);
     StateMove move;
     move.stage = stage;
     move.other = other;
@@ -231,7 +232,7 @@ class Mover {
       if (auto put = Put(to_, {}, &new_); !put) return put;
     }
     if (auto put = Put(from_, {old_.placed.state, std::nullopt}, &old_); !put) return put;
-    if (auto told = Tell(Settled(from_, old_)); !told) return told;
+    if (auto reported = Tell(Settled(from_, old_)); !reported) return reported;
     end_.moved = false;
     return {};
   }

@@ -16,9 +16,9 @@
 #include "plans/kinds/pod/route.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unaccounted_nodes.h"
+#include "plans/session/catalogue_check.h"
 #include "plans/session/due_jobs.h"
 #include "plans/session/history_hint.h"
-#include "plans/session/offers.h"
 #include "plans/session/secrets.h"
 #include "plans/session/whole_spec.h"
 #include "plans/spec/source_file.h"
@@ -325,11 +325,11 @@ void AddUnknownNodes(const PlanRequest& request, PlanRun* run) {
 
 // Whether what is made can be made. With --refresh=false who only looks asks nobody. False: it was
 // interrupted.
-bool AddOffers(const PlanDoors& doors, const PlanRequest& request, PlanRun* run) {
-  if (!request.judges_offers || run->problems.has_errors()) return true;
+bool AddCatalogueCheck(const PlanDoors& doors, const PlanRequest& request, PlanRun* run) {
+  if (!request.checks_catalogue || run->problems.has_errors()) return true;
   const bool asks = request.plan.refresh || request.lock;
-  const Diagnostics found =
-      JudgeOffers(run->plan, {asks ? doors.offers : nullptr, request.parallelism, doors.stop});
+  const Diagnostics found = CheckCatalogue(
+      run->plan, {asks ? doors.catalogue : nullptr, request.parallelism, doors.stop});
   for (const Diagnostic& each : found.items()) run->problems.Add(each);
   return !doors.stop.stop_requested();
 }
@@ -379,7 +379,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.kinds, run.problems);
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
-  if (!AddOffers(doors, request, &run)) return NoPlan{.why = NoPlan::Why::kInterrupted};
+  if (!AddCatalogueCheck(doors, request, &run)) return NoPlan{.why = NoPlan::Why::kInterrupted};
   AddUnknownNodes(request, &run);
   run.jobs = JobsAffected(run.spec, run.plan, files, "", &run.problems);
   run.problems = WithSourceLines(files, run.problems);

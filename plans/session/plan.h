@@ -20,7 +20,7 @@
 #include "providers/os/clock.h"
 #include "providers/provider.h"
 #include "providers/secrets.h"
-#include "providers/zone_offers.h"
+#include "providers/zone_lookup.h"
 #include "state/store.h"
 
 namespace podctl {
@@ -44,7 +44,7 @@ struct PlanDoors {
   Result<Secrets*> secrets;  // likewise; told where the spec names one
   SpoolDoors spool;
   Clock& clock;
-  ZoneOffers* offers = nullptr;  // of the provider; nullptr: nobody is asked
+  ZoneLookup* catalogue = nullptr;  // of the provider; nullptr: nobody is asked
 };
 
 struct LockRequest {
@@ -60,8 +60,9 @@ struct PlanRequest {
   PlanOptions plan;
   std::optional<LockRequest> lock;  // of who will change something
   bool will_log_in = false;         // the workers of what is planned, see UseOsLogin
-  // Whether it matters what the zones offer (offers.h): not to who makes anew what is lost already.
-  bool judges_offers = true;
+  // Whether it matters what the zones have (catalogue_check.h): not to who makes anew what is lost
+  // already.
+  bool checks_catalogue = true;
   // The state as read is looked at afterwards. Else its records are not copied, which takes a while
   // when they are thousands; lineage, serial and key are kept.
   bool keep_stored = false;

@@ -115,10 +115,10 @@ bool FitsItsCount(const Value& answer, const Found& found, int limit) {
   if (!kvs.is_null() && !kvs.is_list()) return false;
   if (!more.is_null() && !more.is_bool()) return false;
   const std::int64_t held = static_cast<std::int64_t>(found.keys.size());
-  const std::int64_t told = count.is_null() ? (found.more ? -1 : held) : count.AsInt(-1);
-  if (!found.more) return told == held;
+  const std::int64_t reported = count.is_null() ? (found.more ? -1 : held) : count.AsInt(-1);
+  if (!found.more) return reported == held;
   // What lies behind a limit comes after as many as it allows.
-  return limit != 0 && held == limit && (told == -1 ? count.is_null() : told > held);
+  return limit != 0 && held == limit && (reported == -1 ? count.is_null() : reported > held);
 }
 
 Error OddAnswer(const std::string& what, bool writes) {

@@ -55,8 +55,9 @@ NodeName PlaceOf(const QueuedName& name) {
   return {name.project, name.zone, name.id};
 }
 
-std::string_view CollectionOf(const ZoneOffer& offer) {
-  return offer.what == ZoneOffer::What::kRuntimeVersion ? "runtimeVersions" : "acceleratorTypes";
+std::string_view CollectionOf(const CatalogueEntry& entry) {
+  return entry.what == CatalogueEntry::What::kRuntimeVersion ? "runtimeVersions"
+                                                             : "acceleratorTypes";
 }
 
 // "networkConfig.enableExternalIps" -> "network_config.enable_external_ips": the form of the API's
@@ -195,19 +196,19 @@ Result<std::vector<Value>> TpuProvider::ListRuntimeVersions(const std::string& p
   return ListAll(project, zone, "runtimeVersions", stop);
 }
 
-Result<bool> TpuProvider::Has(const ZoneOffer& offer, std::stop_token stop) {
-  if (offer.version != version_) return (v2_ == nullptr ? *alpha_ : *v2_).Has(offer, stop);
-  Call call{.path = fmt::format("/{}/{}", CollectionOf(offer), http::PercentEncode(offer.name))};
-  const auto found = Send({offer.project, offer.zone, offer.name}, std::move(call), stop);
+Result<bool> TpuProvider::Has(const CatalogueEntry& entry, std::stop_token stop) {
+  if (entry.version != version_) return (v2_ == nullptr ? *alpha_ : *v2_).Has(entry, stop);
+  Call call{.path = fmt::format("/{}/{}", CollectionOf(entry), http::PercentEncode(entry.name))};
+  const auto found = Send({entry.project, entry.zone, entry.name}, std::move(call), stop);
   if (found) return true;
   if (found.error().code == ErrorCode::kNotFound) return false;
   return found.error();
 }
 
-Result<std::vector<std::string>> TpuProvider::AllLike(const ZoneOffer& offer,
+Result<std::vector<std::string>> TpuProvider::AllLike(const CatalogueEntry& entry,
                                                       std::stop_token stop) {
-  if (offer.version != version_) return (v2_ == nullptr ? *alpha_ : *v2_).AllLike(offer, stop);
-  const auto listed = ListAll(offer.project, offer.zone, std::string(CollectionOf(offer)), stop);
+  if (entry.version != version_) return (v2_ == nullptr ? *alpha_ : *v2_).AllLike(entry, stop);
+  const auto listed = ListAll(entry.project, entry.zone, std::string(CollectionOf(entry)), stop);
   if (!listed) return listed.error();
   std::vector<std::string> names;
   for (const Value& each : *listed) {

@@ -6,14 +6,14 @@
 
 #include "providers/gcp/rest_client.h"
 #include "providers/provider.h"
-#include "providers/zone_offers.h"
+#include "providers/zone_lookup.h"
 
 namespace podctl::gcp {
 
 // Thread safe. Owns nothing that its doors own; they must outlive it.
 class TpuProvider final : public Provider,
                           public ZoneCatalogue,
-                          public ZoneOffers,
+                          public ZoneLookup,
                           public QueuedResources {
  public:
   TpuProvider(Endpoint endpoint, http::Transport& transport, Credentials& credentials, Clock& clock,
@@ -54,8 +54,9 @@ class TpuProvider final : public Provider,
                                                  const std::string& zone,
                                                  std::stop_token stop) override;
 
-  Result<bool> Has(const ZoneOffer& offer, std::stop_token stop) override;
-  Result<std::vector<std::string>> AllLike(const ZoneOffer& offer, std::stop_token stop) override;
+  Result<bool> Has(const CatalogueEntry& entry, std::stop_token stop) override;
+  Result<std::vector<std::string>> AllLike(const CatalogueEntry& entry,
+                                           std::stop_token stop) override;
 
   // Its queued resources.
   Result<std::vector<Value>> List(const std::string& project, const std::string& zone,

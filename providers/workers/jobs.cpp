@@ -359,7 +359,7 @@ start_of() {
 sound() {
   case ${1##*/} in ""|.*|-*|*[!A-Za-z0-9._-]*) return 1 ;; esac
   [ ${#1} -le $((${#jobs} + 65)) ] || return 1
-  for each in pid exit run started command log grace keeper container attached ended-by \
+  for each in pid exit run started command log grace relays container attached ended-by \
     ending/result ending/by; do
     [ ! -e "$1/$each" ] || [ -f "$1/$each" ] || return 1
   done
@@ -408,12 +408,12 @@ std::string KnowJobs() {
 }
 
 // Its processes are known by the session of its supervisor, as long as that lives (its number may
-// be another's after that), and by the mark in their environment. The supervisor and the keeper (of
+// be another's after that), and by the mark in their environment. The supervisor and the relays (of
 // an attached run) are left alone: the one tells how it ended, and is gone a moment later. What it
-// does once the command is over belongs no more to the job than what the keeper does.
+// does once the command is over belongs no more to the job than what the relays do.
 const char* const kEndJob = R"sh(
 podctl_apart() {
-  apart="$apart$keeper "
+  apart="$apart$relays "
   [ ! -e "$job/over" ] || apart="$apart$supervisor "
 }
 # One at a time; false when another has done it.
@@ -453,9 +453,9 @@ end_job() {
   [ -n "$grace" ] || { read -r grace <"$job/grace"; } 2>/dev/null
   case $grace in ""|*[!0-9]*) grace=30 ;; esac
   take_ending || return 0
-  supervisor= keeper= run=- container= leaders=" "
+  supervisor= relays= run=- container= leaders=" "
   { read -r supervisor rest <"$job/pid"; read -r run <"$job/run"; } 2>/dev/null
-  { read -r keeper <"$job/keeper"; } 2>/dev/null
+  { read -r relays <"$job/relays"; } 2>/dev/null
   { read -r container <"$job/container"; } 2>/dev/null
   ! is_alive "$job" || leaders=" $supervisor "
   spared=" $supervisor " roots=" " mark="PODCTL_RUN_MARK=$HOME/.podctl/run/${job##*/}#$run"

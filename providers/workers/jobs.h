@@ -14,10 +14,9 @@
 //   ending       a folder: somebody ends it; ended-by: who asked for that
 //   over         its command has ended, and the supervisor is about to say so
 // The supervisor is a shell, started by systemd-run where there is a systemd, else by setsid; it
-// takes the exit code. An attached run (runs.h) has such a folder too, with attached (whose it is)
-// keeper (the numbers of the shells that hold its connection), and out and err, by which its output
-// goes there. Names are letters, digits, '.',
-// '_' and '-', at most 64 of them.
+// takes the exit code. An attached run (runs.h) has such a folder too, with attached (whose it is),
+// relays (the numbers of the shells that hold its connection), and out and err, by which its output
+// goes there. Names are letters, digits, '.', '_' and '-', at most 64 of them.
 #pragma once
 
 #include <chrono>

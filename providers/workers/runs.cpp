@@ -67,7 +67,7 @@ constexpr const char* kBook = R"sh(
 // pass it on to: who writes a line while it saves its checkpoint shall not die of that.
 //
 // The shell stays beside the command, to see to its end and then tell its exit code; signals are
-// for the command. The keeper has the input: a shell in the background would be given none.
+// for the command. The watching shell has the input: one in the background would be given none.
 constexpr const char* kRun = R"sh(
 podctl_relay() {
   trap "" HUP INT PIPE QUIT TERM
@@ -100,7 +100,7 @@ podctl_relays="$podctl_relays $!"
   trap "" HUP INT QUIT TERM
   podctl_book keep
 ) <&3 3<&- >/dev/null 2>&1 &
-echo "$podctl_relays $!" >"$podctl_folder/keeper"
+echo "$podctl_relays $!" >"$podctl_folder/relays"
 exec 3<&-
 trap : HUP INT QUIT TERM
 # What the shell itself says of a command that was killed is no output of the command.

@@ -5,7 +5,7 @@
 // A worker reads all that it needs from its standard input, makes itself ready, says so, and waits
 // for one more line: so the start takes no longer than a line needs to come. When that line does
 // not come (podctl is gone, another worker is not ready), nothing is started. From there on the
-// input stays open as long as somebody is there: when it ends before the command has, a keeper on
+// input stays open as long as somebody is there: when it ends before the command has, a shell on
 // the worker ends the command, with its grace, by itself.
 //
 // A run is a job with a folder as jobs.h describes it, so that it is listed, refused a second time

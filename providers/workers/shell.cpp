@@ -65,10 +65,10 @@ describe() {
   done <"/proc/$pid/cgroup"
   job=$(variable PODCTL_JOB | tr -cd "[:graph:]")
   if [ -n "$job" ]; then
-    # Who keeps a job is who its home folder belongs to: with sudo the process is another user.
-    keeper=$(variable PODCTL_RUN_MARK | sed -n "s,^\(/.*\)/\.podctl/run/[^/]*$,\1,p")
-    [ -z "$keeper" ] || keeper=$(stat -c %U "$keeper" 2>/dev/null)
-    owner=job:$job:$keeper
+    # A job is of whoever its home folder belongs to: with sudo the process is another user.
+    job_user=$(variable PODCTL_RUN_MARK | sed -n "s,^\(/.*\)/\.podctl/run/[^/]*$,\1,p")
+    [ -z "$job_user" ] || job_user=$(stat -c %U "$job_user" 2>/dev/null)
+    owner=job:$job:$job_user
   fi
   command=$(head -c 400 "/proc/$pid/cmdline" 2>/dev/null | tr "\0\n\t" "   " | tr -cd "[:print:]")
   [ -n "$command" ] || read -r command <"/proc/$pid/comm"

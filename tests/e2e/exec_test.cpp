@@ -169,8 +169,8 @@ TEST_F(ExecTest, GivesStandardInputToAllWorkers) {
 
 TEST_F(ExecTest, AnOpenPipeThatSaysNothingHangsNobody) {
   const RunResult run = Shell(
-      "{ sleep 300 & echo $! >keeper; } | \"$PODCTL\" exec research -- hostname; "
-      "kill $(cat keeper)");
+      "{ sleep 300 & echo $! >holder; } | \"$PODCTL\" exec research -- hostname; "
+      "kill $(cat holder)");
   EXPECT_EQ(CountLines(run.out, "research/"), 4) << run;
 }
 

@@ -20,7 +20,7 @@ Arguments With(Arguments words, const Arguments& more) {
   return words;
 }
 
-TEST(CatalogueTest, TheServiceSaysWhatAZoneOffers) {
+TEST(CatalogueTest, TheServiceSaysWhatAZoneCatalogue) {
   Sandbox box;
   box.StartEmulator("none");
   const RunResult types = box.Run(With({"types"}, kHere));

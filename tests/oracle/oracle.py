@@ -109,7 +109,7 @@ def make_world(seed, podctl, emulator, base):
                                    "drop": "after"}]})
     code, _, words = run(podctl, folder, ["apply", "--auto-approve", "--no-wait"], emulator.url, home)
     log = [f"apply: {code}", words.decode()]
-    for method, path, body in world.accidents(emulator.nodes(world.project)):
+    for method, path, body in world.incidents(emulator.nodes(world.project)):
         if path.startswith("/v2/") and method == "POST":
             emulator.wait_until_gone(path)
         log.append(f"{method} {path}: {json.dumps(emulator.call(method, path, body))[:300]}")

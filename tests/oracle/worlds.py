@@ -203,7 +203,7 @@ class World:
 
     # ---- What befalls the cloud: calls of (method, path, body), in which {node} stands.
 
-    def accidents(self, nodes):
+    def incidents(self, nodes):
         dice = self.dice
         calls = []
         for node in nodes:

@@ -49,7 +49,7 @@ class TunnelView final : public TunnelsWatcher {
       return event;
     });
     if (!said) Print(fmt::format("{} -> {} port {}", url, worker.Name(), remote_port));
-    if (std::exchange(is_told_, true)) return;
+    if (std::exchange(is_reported_, true)) return;
     streams_.err << "Press Ctrl-C to close the tunnel.\n" << std::flush;
   }
   void OnOpened(const WorkerAccess& worker, const OpenedDoor& opened) override {
@@ -115,8 +115,8 @@ class TunnelView final : public TunnelsWatcher {
   Clock& clock_;
   const Environment* const browser_;
   const std::function<void()> on_trouble_;
-  std::mutex mutex_;      // of the streams, and of what follows
-  bool is_told_ = false;  // how it is closed
+  std::mutex mutex_;          // of the streams, and of what follows
+  bool is_reported_ = false;  // how it is closed
   std::string last_note_;
   Clock::SteadyTime last_noted_{};
 };

@@ -142,10 +142,10 @@ class Supervisor final : public ssh::Observer {
     AttemptFailure failure;
     {
       const std::lock_guard lock(mutex_);
-      const bool due = result_.started && result_.first && !is_failure_told_ &&
+      const bool due = result_.started && result_.first && !is_failure_reported_ &&
                        clock_.Steady() - (started_at_ + result_.first_after) > kOneFailure;
       if (!due) return;
-      is_failure_told_ = true;
+      is_failure_reported_ = true;
       const ssh::Job job{plan_.workers[*result_.first], {}, nullptr};
       failure.worker = job.worker;
       failure.cause = CauseOfEnd(result_.outcome.results[*result_.first]);
@@ -205,7 +205,7 @@ class Supervisor final : public ssh::Observer {
   std::optional<Heartbeat> heartbeat_;
   Clock::SteadyTime started_at_{};
   std::optional<Clock::SteadyTime> first_at_;
-  bool is_failure_told_ = false;
+  bool is_failure_reported_ = false;
   AttemptResult result_;
 };
 

@@ -173,7 +173,7 @@ void SortJob(const workers::JobStatus* reported, bool end_them, const std::strin
   if (end_them && reported != nullptr) return;
   for (const Holder& holder : each->of_jobs) {
     if (holder.job != name) continue;
-    // What a job of ours has left. Without its keeper's name only the user speaks for that.
+    // What a job of ours has left. Without its user's name only the user speaks for that.
     if (!runs && (holder.job_user == each->user || holder.user == each->user)) {
       each->victims.push_back(holder);
       continue;

@@ -202,9 +202,9 @@ class StepPlan final : public KindPlan {
 
   // What was applied before, beside what is to be.
   void TellScript(const StepChange& run) {
-    const bool is_told = run.step.kind == Step::Kind::kScript && !run.sensitive &&
-                         !record_->script.empty() && record_->script != run.step.script;
-    if (!is_told) return;
+    const bool is_shown = run.step.kind == Step::Kind::kScript && !run.sensitive &&
+                          !record_->script.empty() && record_->script != run.step.script;
+    if (!is_shown) return;
     verdict_.change.attributes = {{.path = std::string(kScriptPath),
                                    .before = Value(record_->script),
                                    .after = Value(run.step.script)}};

@@ -72,8 +72,8 @@ Answer Storage::List(const StorageCall& call, const StorageListing& listing) con
   if (sign != std::string::npos) {
     static_cast<void>(ReadNumber(after.substr(sign + 1), &after_generation));
   }
-  // What begins with a prefix that was told is told.
-  const std::string told = !after.empty() && sign == std::string::npos ? after : std::string();
+  // What begins with a prefix that was listed is listed.
+  const std::string listed = !after.empty() && sign == std::string::npos ? after : std::string();
   const std::size_t limit =
       listing.page.size <= 0 ? 1000 : static_cast<std::size_t>(std::min(listing.page.size, 1000));
   Value::List items;
@@ -91,7 +91,7 @@ Answer Storage::List(const StorageCall& call, const StorageListing& listing) con
     if (!name.starts_with(listing.prefix)) break;
     if (!listing.end.empty() && name >= listing.end) break;
     const bool has_one = listing.versions || at->second.back().is_live();
-    if (!has_one || (!told.empty() && name.starts_with(told))) continue;
+    if (!has_one || (!listed.empty() && name.starts_with(listed))) continue;
     const std::size_t delimiter = listing.delimiter.empty()
                                       ? std::string::npos
                                       : name.find(listing.delimiter, listing.prefix.size());

@@ -60,21 +60,21 @@ TEST_F(TpuProviderTest, SendsATokenOverHttps) {
 }
 
 TEST_F(LoopbackProviderTest, AsksWhatAZoneHas) {
-  ZoneOffer offer{ZoneOffer::What::kRuntimeVersion, "p", "z", "tpu-x", ApiVersion::kV2};
+  CatalogueEntry entry{CatalogueEntry::What::kRuntimeVersion, "p", "z", "tpu-x", ApiVersion::kV2};
   transport_.Then(200, R"({"name":"projects/p/locations/z/runtimeVersions/tpu-x"})")
       .Then(404, R"({"error":{"code":404,"status":"NOT_FOUND","message":"none"}})")
       .Then(403, R"({"error":{"code":403,"status":"PERMISSION_DENIED","message":"not you"}})")
       .Then(200, R"({"runtimeVersions":[{"name":"projects/p/locations/z/runtimeVersions/b"},
                                         {"name":"projects/p/locations/z/runtimeVersions/a"}]})");
-  EXPECT_TRUE(*provider_.Has(offer, {}));
+  EXPECT_TRUE(*provider_.Has(entry, {}));
   EXPECT_THAT(Sent().url, HasSubstr("/v2/projects/p/locations/z/runtimeVersions/tpu-x?"));
-  offer.what = ZoneOffer::What::kAcceleratorType;
-  offer.version = ApiVersion::kV2Alpha1;
-  EXPECT_FALSE(*provider_.Has(offer, {}));
+  entry.what = CatalogueEntry::What::kAcceleratorType;
+  entry.version = ApiVersion::kV2Alpha1;
+  EXPECT_FALSE(*provider_.Has(entry, {}));
   EXPECT_THAT(Sent(1).url, HasSubstr("/v2alpha1/projects/p/locations/z/acceleratorTypes/tpu-x?"));
-  EXPECT_EQ(provider_.Has(offer, {}).error().code, ErrorCode::kPermissionDenied);
-  offer.what = ZoneOffer::What::kRuntimeVersion;
-  EXPECT_THAT(*provider_.AllLike(offer, {}), ElementsAre("a", "b"));
+  EXPECT_EQ(provider_.Has(entry, {}).error().code, ErrorCode::kPermissionDenied);
+  entry.what = CatalogueEntry::What::kRuntimeVersion;
+  EXPECT_THAT(*provider_.AllLike(entry, {}), ElementsAre("a", "b"));
 }
 
 TEST_F(TpuProviderTest, ATokenThatTheServiceRepeatsIsNotShown) {
@@ -240,7 +240,7 @@ TEST_F(LoopbackProviderTest, AStopIsSentOnceAndLeftOpenWhenItsAnswerIsLost) {
   EXPECT_EQ(SentCount(), 1U);
 }
 
-TEST_F(LoopbackProviderTest, ListsWhatAZoneOffersPageByPage) {
+TEST_F(LoopbackProviderTest, ListsWhatAZoneCataloguePageByPage) {
   transport_.Then(200, R"({"acceleratorTypes":[{"type":"v3-8"}],"nextPageToken":"t"})")
       .Then(200, R"({"acceleratorTypes":[{"type":"v3-32"}]})")
       .Then(200, R"({"runtimeVersions":[{"version":"tpu-ubuntu2204-base"}]})");

@@ -1,4 +1,4 @@
-#include "plans/session/offers.h"
+#include "plans/session/catalogue_check.h"
 
 #include <fmt/format.h>
 
@@ -18,10 +18,10 @@
 namespace podctl {
 namespace {
 
-using What = ZoneOffer::What;
+using What = CatalogueEntry::What;
 
 // One thing that a node is made of, in each zone that the pod may live in.
-using Wish = std::vector<ZoneOffer>;
+using Wish = std::vector<CatalogueEntry>;
 
 // A text that refers to others is known only when it is applied.
 bool IsPlain(const std::string& name) {
@@ -56,16 +56,16 @@ enum class Answer { kUnknown, kThere, kMissing };
 
 class Judgement {
  public:
-  Judgement(const Plan& plan, const OfferDoors& doors) : plan_(plan), doors_(doors) {}
+  Judgement(const Plan& plan, const CatalogueDoors& doors) : plan_(plan), doors_(doors) {}
 
   Diagnostics Run() {
     for (const Change& change : plan_.changes) {
       if (!IsAsked(change)) continue;
       for (const Wish& wish : WishesOf(*AsPod(change))) {
-        for (const ZoneOffer& offer : wish) answers_.emplace(offer, Answer::kUnknown);
+        for (const CatalogueEntry& entry : wish) answers_.emplace(entry, Answer::kUnknown);
       }
     }
-    if (doors_.offers != nullptr) AskAll();
+    if (doors_.catalogue != nullptr) AskAll();
     for (const Change& change : plan_.changes) {
       if (IsAsked(change)) Judge(change);
     }
@@ -87,12 +87,12 @@ class Judgement {
   };
 
   void AskAll() {
-    std::vector<std::pair<const ZoneOffer, Answer>*> open;
+    std::vector<std::pair<const CatalogueEntry, Answer>*> open;
     for (auto& each : answers_) open.push_back(&each);
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
       for (std::size_t i = next++; i < open.size(); i = next++) {
-        const auto has = doors_.offers->Has(open[i]->first, doors_.stop);
+        const auto has = doors_.catalogue->Has(open[i]->first, doors_.stop);
         if (has) open[i]->second = *has ? Answer::kThere : Answer::kMissing;
       }
     };
@@ -104,30 +104,30 @@ class Judgement {
   }
 
   // All that there is of its sort; none where the service does not say. Asked for once.
-  const std::vector<std::string>& AllLike(const ZoneOffer& offer) {
-    ZoneOffer sort = offer;
+  const std::vector<std::string>& AllLike(const CatalogueEntry& entry) {
+    CatalogueEntry sort = entry;
     sort.name.clear();
     const auto known = lists_.find(sort);
     if (known != lists_.end()) return known->second;
-    auto listed = doors_.offers->AllLike(offer, doors_.stop);
+    auto listed = doors_.catalogue->AllLike(entry, doors_.stop);
     return lists_[sort] = listed ? *std::move(listed) : std::vector<std::string>{};
   }
 
   // An answer "not found" may be of who does not know the question: who lists what there is does,
   // and does not list it.
   bool IsRefused(const Wish& wish) {
-    return std::all_of(wish.begin(), wish.end(), [&](const ZoneOffer& offer) {
-      if (answers_.at(offer) != Answer::kMissing) return false;
-      const auto& all = AllLike(offer);
-      return !all.empty() && std::find(all.begin(), all.end(), offer.name) == all.end();
+    return std::all_of(wish.begin(), wish.end(), [&](const CatalogueEntry& entry) {
+      if (answers_.at(entry) != Answer::kMissing) return false;
+      const auto& all = AllLike(entry);
+      return !all.empty() && std::find(all.begin(), all.end(), entry.name) == all.end();
     });
   }
 
   void Judge(const Change& change) {
     const PodSpec& pod = AsPod(change)->wanted;
     for (const Wish& wish : WishesOf(*AsPod(change))) {
-      const bool answered = std::any_of(wish.begin(), wish.end(), [&](const ZoneOffer& offer) {
-        return answers_.at(offer) == Answer::kThere;
+      const bool answered = std::any_of(wish.begin(), wish.end(), [&](const CatalogueEntry& entry) {
+        return answers_.at(entry) == Answer::kThere;
       });
       if (IsRefused(wish)) {
         Add(Refusal(change, wish));
@@ -138,11 +138,11 @@ class Judgement {
   }
 
   Diagnostic Refusal(const Change& change, const Wish& wish) {
-    const ZoneOffer& offer = wish.front();
-    const bool is_type = offer.what == What::kAcceleratorType;
+    const CatalogueEntry& entry = wish.front();
+    const bool is_type = entry.what == What::kAcceleratorType;
     std::vector<std::string> zones;
     std::vector<std::string> all;
-    for (const ZoneOffer& each : wish) {
+    for (const CatalogueEntry& each : wish) {
       zones.push_back(each.zone);
       const auto& there = AllLike(each);
       all.insert(all.end(), there.begin(), there.end());
@@ -152,24 +152,24 @@ class Judgement {
     // list.
     problem.severity = IsReplace(change) ? Severity::kError : Severity::kWarning;
     const std::string what = fmt::format(
-        "{} `{}`", is_type ? "accelerator type" : "runtime version", VisibleControls(offer.name));
+        "{} `{}`", is_type ? "accelerator type" : "runtime version", VisibleControls(entry.name));
     problem.summary = zones.size() == 1 ? fmt::format("{} has no {}", zones.front(), what)
                                         : fmt::format("none of {} has {}", Join(zones, ", "), what);
     problem.place = change.place;
     problem.context = fmt::format("pods.{}", AsPod(change)->wanted.name);
     std::vector<std::string> elsewhere =
-        is_type ? gcp::ZonesOf(offer.name) : std::vector<std::string>{};
+        is_type ? gcp::ZonesOf(entry.name) : std::vector<std::string>{};
     std::erase_if(elsewhere, [&](const std::string& zone) {
       return std::find(zones.begin(), zones.end(), zone) != zones.end();
     });
-    const std::string nearest = NearestWord(offer.name, all);
+    const std::string nearest = NearestWord(entry.name, all);
     if (!elsewhere.empty()) {
       problem.detail = fmt::format("As far as podctl knows, it is in {}. ", Join(elsewhere, ", "));
     } else if (!nearest.empty()) {
       problem.suggestion = fmt::format("did you mean `{}`?", VisibleControls(nearest));
     }
     problem.detail += fmt::format("`podctl {} --zone {}` lists what there is.",
-                                  is_type ? "types" : "versions", offer.zone);
+                                  is_type ? "types" : "versions", entry.zone);
     if (IsReplace(change)) problem.detail += " The node that there is stays as it is.";
     return problem;
   }
@@ -187,15 +187,15 @@ class Judgement {
   }
 
   const Plan& plan_;
-  const OfferDoors& doors_;
-  std::map<ZoneOffer, Answer> answers_;
-  std::map<ZoneOffer, std::vector<std::string>> lists_;  // by an offer without a name
+  const CatalogueDoors& doors_;
+  std::map<CatalogueEntry, Answer> answers_;
+  std::map<CatalogueEntry, std::vector<std::string>> lists_;  // by an entry without its name
   std::vector<Finding> findings_;
 };
 
 }  // namespace
 
-Diagnostics JudgeOffers(const Plan& plan, const OfferDoors& doors) {
+Diagnostics CheckCatalogue(const Plan& plan, const CatalogueDoors& doors) {
   return Judgement(plan, doors).Run();
 }
 

@@ -12,7 +12,7 @@
 
 namespace podctl {
 
-struct ZoneOffer {
+struct CatalogueEntry {
   enum class What { kAcceleratorType, kRuntimeVersion };
 
   What what = What::kAcceleratorType;
@@ -21,18 +21,18 @@ struct ZoneOffer {
   std::string name;  // "v3-32", "tpu-ubuntu2204-base"
   ApiVersion version = ApiVersion::kV2;
 
-  friend auto operator<=>(const ZoneOffer&, const ZoneOffer&) = default;
+  friend auto operator<=>(const CatalogueEntry&, const CatalogueEntry&) = default;
 };
 
 // Calls behave as those of Provider (provider.h).
-class ZoneOffers {
+class ZoneLookup {
  public:
-  virtual ~ZoneOffers() = default;
+  virtual ~ZoneLookup() = default;
 
   // False: the service does not know it there. An error: it does not say.
-  virtual Result<bool> Has(const ZoneOffer& offer, std::stop_token stop) = 0;
+  virtual Result<bool> Has(const CatalogueEntry& entry, std::stop_token stop) = 0;
   // The names of all of that sort in its zone, sorted.
-  virtual Result<std::vector<std::string>> AllLike(const ZoneOffer& offer,
+  virtual Result<std::vector<std::string>> AllLike(const CatalogueEntry& entry,
                                                    std::stop_token stop) = 0;
 };
 

@@ -7,19 +7,19 @@
 
 #include "plans/engine/change.h"
 #include "providers/base/diagnostic.h"
-#include "providers/zone_offers.h"
+#include "providers/zone_lookup.h"
 
 namespace podctl {
 
-struct OfferDoors {
-  ZoneOffers* offers = nullptr;  // nullptr: nobody is asked
-  int parallelism = 10;          // questions at once
+struct CatalogueDoors {
+  ZoneLookup* catalogue = nullptr;  // nullptr: nobody is asked
+  int parallelism = 10;             // questions at once
   std::stop_token stop;
 };
 
 // What the service does not know in any zone of a pod is an error where `plan` replaces the pod,
 // and a warning where it makes it. Of a type for which the service has no answer a warning says
 // what podctl itself knows (UndocumentedType), as validate's.
-Diagnostics JudgeOffers(const Plan& plan, const OfferDoors& doors);
+Diagnostics CheckCatalogue(const Plan& plan, const CatalogueDoors& doors);
 
 }  // namespace podctl
