@@ -139,8 +139,16 @@ std::optional<std::chrono::sys_seconds> ParseTimestamp(std::string_view text) {
   }
   const auto offset = ParseOffset(zone);
   if (!day.ok() || hour > 23 || minute > 59 || second > 60 || !offset) return std::nullopt;
-  return std::chrono::sys_days(day) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-         std::chrono::seconds(second) - *offset;
+  const std::chrono::sys_seconds time = std::chrono::sys_days(day) + std::chrono::hours(hour) +
+                                        std::chrono::minutes(minute) +
+                                        std::chrono::seconds(second) - *offset;
+  // "Never" is often written as the year 9999, which in system_clock's nanoseconds overflows.
+  using std::chrono::January;
+  constexpr std::chrono::sys_seconds kFirst =
+      std::chrono::sys_days(std::chrono::year(1678) / January / 1);
+  constexpr std::chrono::sys_seconds kLast =
+      std::chrono::sys_days(std::chrono::year(2262) / January / 1);
+  return std::clamp(time, kFirst, kLast);
 }
 
 std::string FormatRanges(std::vector<int> numbers) {

@@ -19,7 +19,7 @@ std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text);
 std::string FormatDuration(std::chrono::milliseconds duration);
 
 // RFC 3339, with a fraction (which is passed over) or without, and with any offset from UTC;
-// nullopt for anything else.
+// nullopt for anything else; kept within 1678 to 2262, which is what system_clock's times can hold.
 std::optional<std::chrono::sys_seconds> ParseTimestamp(std::string_view text);
 
 // Worker numbers as ranges: {0,1,2,5} -> "0-2,5". Input need not be sorted.

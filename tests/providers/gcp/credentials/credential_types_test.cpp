@@ -305,6 +305,12 @@ TEST(TokenRequest, ReadsTimes) {
   using Time = Clock::SystemTime;
   EXPECT_EQ(ParseTimestamp("2026-11-20T14:30:00Z"), Time(seconds(1'795'185'000)));
   EXPECT_EQ(ParseTimestamp("2026-11-20T14:30:00.123456Z"), Time(seconds(1'795'185'000)));
+  // As system_clock has it: 9999 is "never", and none of its nanoseconds.
+  const auto never = ParseTimestamp("9999-12-31T23:59:59Z");
+  ASSERT_NE(never, std::nullopt);
+  EXPECT_EQ(std::chrono::floor<seconds>(std::chrono::system_clock::time_point(*never)), *never);
+  EXPECT_GT(*never, Time(seconds(9'000'000'000)));
+  EXPECT_EQ(ParseTimestamp("0001-01-01T00:00:00Z"), Time(seconds(-9'214'560'000)));
   for (const char* text :
        {"", "2026-11-20T14:30:00", "2026-13-20T14:30:00Z", "2026-11-20 14:30:00Z",
         "2026-11-20T25:30:00Z", "2026-11-20T14:30:00.Z", "never"}) {
