@@ -177,7 +177,7 @@ class Loader {
       return state;
     }
     if (!IsStateUrl(state)) {
-      const std::string path = PathFromSpec(node, state);
+      std::string path = PathFromSpec(node, state);
       withheld_->AddState(path);
       return path;
     }

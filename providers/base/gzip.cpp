@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kGzipWindow = 15 + 16;  // zlib.h: the largest window, with gzip's header
 constexpr int kMemoryLevel = 8;       // zlib.h: the default
-constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kPiece = std::size_t{64} * 1024;
 
 Bytef* In(std::string_view bytes) {
   // zlib reads only.

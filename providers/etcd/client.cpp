@@ -257,7 +257,7 @@ Result<Value> Client::Ask(const char* path, const Value& message, bool writes,
 }
 
 Result<Found> Client::Read(const KeyRange& range, const ReadOptions& options,
-                           std::stop_token stop) {
+                           const std::stop_token& stop) {
   Value::Map message = RangeMessage(range);
   if (options.revision != 0) message["revision"] = std::to_string(options.revision);
   if (options.limit != 0) message["limit"] = std::to_string(options.limit);
@@ -273,7 +273,7 @@ Result<Found> Client::Read(const KeyRange& range, const ReadOptions& options,
   return error;
 }
 
-Result<std::int64_t> Client::Commit(const Transaction& transaction, std::stop_token stop) {
+Result<std::int64_t> Client::Commit(const Transaction& transaction, const std::stop_token& stop) {
   Value::List compare;
   for (const Condition& condition : transaction.conditions) {
     compare.push_back(Value::Map{{"key", Base64Encode(condition.key)},
@@ -303,7 +303,7 @@ Result<std::int64_t> Client::Commit(const Transaction& transaction, std::stop_to
   return revision;
 }
 
-Result<std::int64_t> Client::Grant(std::chrono::seconds life, std::stop_token stop) {
+Result<std::int64_t> Client::Grant(std::chrono::seconds life, const std::stop_token& stop) {
   const Value message = Value::Map{{"TTL", std::to_string(life.count())}};
   Result<Value> answer = Ask("/v3/lease/grant", message, true, stop);
   if (!answer) return answer.error();
@@ -312,14 +312,14 @@ Result<std::int64_t> Client::Grant(std::chrono::seconds life, std::stop_token st
   return lease;
 }
 
-Result<void> Client::Revoke(std::int64_t lease, std::stop_token stop) {
+Result<void> Client::Revoke(std::int64_t lease, const std::stop_token& stop) {
   const Value message = Value::Map{{"ID", std::to_string(lease)}};
   Result<Value> answer = Ask("/v3/lease/revoke", message, true, stop);
   if (answer) return {};
   return answer.error();
 }
 
-Result<std::chrono::seconds> Client::AgeOf(std::int64_t lease, std::stop_token stop) {
+Result<std::chrono::seconds> Client::AgeOf(std::int64_t lease, const std::stop_token& stop) {
   const Value message = Value::Map{{"ID", std::to_string(lease)}};
   Result<Value> answer = Ask("/v3/lease/timetolive", message, false, stop);
   if (!answer) return answer.error();

@@ -75,19 +75,20 @@ class Client {
   // kUnavailable: out of reach, too busy, or without a leader.
 
   // kOutOfRange: the revision was compacted. kDataLoss: the answer is not one of etcd's.
-  Result<Found> Read(const KeyRange& range, const ReadOptions& options, std::stop_token stop);
+  Result<Found> Read(const KeyRange& range, const ReadOptions& options,
+                     const std::stop_token& stop);
   // Returns the revision with which it was carried out. kFailedPrecondition: a condition does not
   // hold; kReplyLost: it may have been carried out, or not; all other codes: it was not.
-  Result<std::int64_t> Commit(const Transaction& transaction, std::stop_token stop);
+  Result<std::int64_t> Commit(const Transaction& transaction, const std::stop_token& stop);
 
   // Returns the lease's number.
-  Result<std::int64_t> Grant(std::chrono::seconds life, std::stop_token stop);
-  Result<void> Revoke(std::int64_t lease, std::stop_token stop);
+  Result<std::int64_t> Grant(std::chrono::seconds life, const std::stop_token& stop);
+  Result<void> Revoke(std::int64_t lease, const std::stop_token& stop);
   // For how long it has been running out, in whole seconds and at most one too many. A change of
   // etcd's leader begins its life anew: so of two answers the later may be the smaller one, but
   // their difference never exceeds the time between them by more. kNotFound: there is no such
   // lease.
-  Result<std::chrono::seconds> AgeOf(std::int64_t lease, std::stop_token stop);
+  Result<std::chrono::seconds> AgeOf(std::int64_t lease, const std::stop_token& stop);
 
   const Place& place() const { return place_; }
 

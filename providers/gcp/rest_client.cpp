@@ -53,7 +53,7 @@ RestClient::RestClient(Endpoint endpoint, http::Transport& transport, Credential
       credentials_(credentials),
       clock_(clock),
       random_(random),
-      policy_(policy) {
+      policy_(std::move(policy)) {
   if (!endpoint_.base_url.ends_with('/')) endpoint_.base_url += '/';
   const Result<http::Url> url = http::ParseUrl(endpoint_.base_url);
   PODCTL_CHECK(url.has_value());  // ParseEndpoint is for what users write
@@ -63,7 +63,8 @@ RestClient::RestClient(Endpoint endpoint, http::Transport& transport, Credential
 }
 
 Result<http::Response> RestClient::SendOnce(const http::Request& request,
-                                            http::Idempotency idempotency, std::stop_token stop) {
+                                            http::Idempotency idempotency,
+                                            const std::stop_token& stop) {
   const auto worth = [](const http::Response& response) {
     return response.status != 429 || IsRateLimit(response.body);
   };
@@ -75,7 +76,7 @@ Result<http::Response> RestClient::SendOnce(const http::Request& request,
 // for a request that it refused, so this is right for a create too.
 Result<http::Response> RestClient::SendAuthorized(http::Request request,
                                                   http::Idempotency idempotency,
-                                                  std::stop_token stop) {
+                                                  const std::stop_token& stop) {
   if (!loopback_ && !encrypted_) {
     return MakeError(ErrorCode::kFailedPrecondition,
                      fmt::format("a token must not travel unencrypted to {}", server_),
@@ -122,7 +123,7 @@ Result<Value> RestClient::Read(const Call& call, const http::Response& response)
   return error;
 }
 
-Result<http::Response> RestClient::Exchange(const Call& call, std::stop_token stop) {
+Result<http::Response> RestClient::Exchange(const Call& call, const std::stop_token& stop) {
   http::Request request;
   request.method = call.method;
   auto query = call.query;
@@ -144,7 +145,7 @@ Result<http::Response> RestClient::Exchange(const Call& call, std::stop_token st
   return SendAuthorized(std::move(request), call.idempotency, std::move(stop));
 }
 
-Result<Value> RestClient::Send(const Call& call, std::stop_token stop) {
+Result<Value> RestClient::Send(const Call& call, const std::stop_token& stop) {
   Result<http::Response> response = Exchange(call, std::move(stop));
   if (!response) return response.error();
   return Read(call, *response);

@@ -50,19 +50,19 @@ class RestClient {
   // The answer's JSON. Errors carry the service's code and words. For a call that is not safe to
   // repeat, kReplyLost stands for all that leaves open whether the server acted: a lost answer, one
   // that cannot be read, and the statuses 408 and 5xx (save 501).
-  Result<Value> Send(const Call& call, std::stop_token stop);
+  Result<Value> Send(const Call& call, const std::stop_token& stop);
 
   // The same request, and its answer as it is, whatever its status; errors are the transport's and
   // the credentials'. For who reads answers that are no JSON object.
-  Result<http::Response> Exchange(const Call& call, std::stop_token stop);
+  Result<http::Response> Exchange(const Call& call, const std::stop_token& stop);
 
   Clock& clock() const { return clock_; }
 
  private:
   Result<http::Response> SendAuthorized(http::Request request, http::Idempotency idempotency,
-                                        std::stop_token stop);
+                                        const std::stop_token& stop);
   Result<http::Response> SendOnce(const http::Request& request, http::Idempotency idempotency,
-                                  std::stop_token stop);
+                                  const std::stop_token& stop);
   Result<Value> Read(const Call& call, const http::Response& response) const;
 
   Endpoint endpoint_;

@@ -320,7 +320,7 @@ Call StorageClient::ObjectCall(std::string method, const std::string& bucket,
 }
 
 Result<http::Response> StorageClient::Write(const Call& call, const std::string& bucket,
-                                            std::stop_token stop) {
+                                            const std::stop_token& stop) {
   if (stop.stop_requested()) return MakeError(ErrorCode::kCancelled, "stopped before sending");
   Result<http::Response> response = writes_.Exchange(call, std::move(stop));
   if (!response) {
@@ -335,7 +335,7 @@ Result<http::Response> StorageClient::Write(const Call& call, const std::string&
 
 Result<std::optional<StorageContent>> StorageClient::Get(const std::string& bucket,
                                                          const std::string& name,
-                                                         std::stop_token stop) {
+                                                         const std::stop_token& stop) {
   Call call = ObjectCall("GET", bucket, name);
   call.alt = "media";
   Result<http::Response> response = reads_.Exchange(call, stop);
@@ -363,7 +363,7 @@ Result<std::optional<StorageContent>> StorageClient::Get(const std::string& buck
 Result<std::vector<StorageObject>> StorageClient::List(const std::string& bucket,
                                                        const std::string& prefix,
                                                        const std::string& start,
-                                                       std::stop_token stop) {
+                                                       const std::stop_token& stop) {
   std::vector<StorageObject> objects;
   std::string token;
   for (std::size_t pages = 0; pages < kMostPages; ++pages) {
@@ -387,8 +387,8 @@ Result<std::vector<StorageObject>> StorageClient::List(const std::string& bucket
 
 Result<std::string> StorageClient::Insert(const std::string& bucket, const std::string& name,
                                           const std::string& bytes,
-                                          const std::string& if_generation, std::stop_token stop,
-                                          bool* kept) {
+                                          const std::string& if_generation,
+                                          const std::stop_token& stop, bool* kept) {
   if (bytes.size() > kLargestObject || name.empty() || name.size() > kLongestName ||
       (if_generation != "0" && !IsGeneration(if_generation))) {
     return MakeError(ErrorCode::kInvalidArgument,
@@ -437,7 +437,7 @@ Result<std::string> StorageClient::Insert(const std::string& bucket, const std::
 }
 
 Result<void> StorageClient::Delete(const std::string& bucket, const std::string& name,
-                                   const std::string& if_generation, std::stop_token stop) {
+                                   const std::string& if_generation, const std::stop_token& stop) {
   if (name.empty() || !IsGeneration(if_generation)) {
     return MakeError(
         ErrorCode::kInvalidArgument,
@@ -453,7 +453,8 @@ Result<void> StorageClient::Delete(const std::string& bucket, const std::string&
   return response.error();
 }
 
-Result<StorageKeeping> StorageClient::Keeping(const std::string& bucket, std::stop_token stop) {
+Result<StorageKeeping> StorageClient::Keeping(const std::string& bucket,
+                                              const std::stop_token& stop) {
   Call call;
   call.path = fmt::format("{}b/{}", kStorageApi, http::PercentEncode(bucket));
   call.query = {{"fields", "retentionPolicy,defaultEventBasedHold,versioning"}};
@@ -474,7 +475,7 @@ Result<StorageKeeping> StorageClient::Keeping(const std::string& bucket, std::st
 }
 
 Result<void> StorageClient::MakeBucket(const std::string& project, const std::string& bucket,
-                                       const std::string& location, std::stop_token stop) {
+                                       const std::string& location, const std::stop_token& stop) {
   Call call;
   call.method = "POST";
   call.path = fmt::format("{}b", kStorageApi);

@@ -72,13 +72,13 @@ class StorageClient {
 
   // nullopt: there is none. kDataLoss also: the bytes are not those that were stored (CRC32C).
   Result<std::optional<StorageContent>> Get(const std::string& bucket, const std::string& name,
-                                            std::stop_token stop);
+                                            const std::stop_token& stop);
   // Those whose names begin with `prefix` and are not before `start`, in the order of their bytes.
   Result<std::vector<StorageObject>> List(const std::string& bucket, const std::string& prefix,
-                                          const std::string& start, std::stop_token stop);
+                                          const std::string& start, const std::stop_token& stop);
 
   // kPermissionDenied: it takes storage.buckets.get, which roles/storage.objectUser lacks.
-  Result<StorageKeeping> Keeping(const std::string& bucket, std::stop_token stop);
+  Result<StorageKeeping> Keeping(const std::string& bucket, const std::stop_token& stop);
 
   // Of the methods that write. kFailedPrecondition: the object has another generation, and this
   // request wrote nothing; kReplyLost: it may have been carried out, or not, as after a 503 or a
@@ -92,16 +92,17 @@ class StorageClient {
   // a hold.
   Result<std::string> Insert(const std::string& bucket, const std::string& name,
                              const std::string& bytes, const std::string& if_generation,
-                             std::stop_token stop, bool* kept = nullptr);
+                             const std::stop_token& stop, bool* kept = nullptr);
   // One that is not there any more is kFailedPrecondition too.
   Result<void> Delete(const std::string& bucket, const std::string& name,
-                      const std::string& if_generation, std::stop_token stop);
+                      const std::string& if_generation, const std::stop_token& stop);
   // With uniform access and versions. `location`: "EU", "us-central1". kAlreadyExists.
   Result<void> MakeBucket(const std::string& project, const std::string& bucket,
-                          const std::string& location, std::stop_token stop);
+                          const std::string& location, const std::stop_token& stop);
 
  private:
-  Result<http::Response> Write(const Call& call, const std::string& bucket, std::stop_token stop);
+  Result<http::Response> Write(const Call& call, const std::string& bucket,
+                               const std::stop_token& stop);
   Call ObjectCall(std::string method, const std::string& bucket, const std::string& name) const;
 
   RestClient reads_;

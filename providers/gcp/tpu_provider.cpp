@@ -101,7 +101,7 @@ Result<Operation> AsOperation(const Result<Value>& answer, const std::string& pr
 
 TpuProvider::TpuProvider(Endpoint endpoint, http::Transport& transport, Credentials& credentials,
                          Clock& clock, Random& random, http::RetryPolicy policy)
-    : client_(std::move(endpoint), transport, credentials, clock, random, policy),
+    : client_(std::move(endpoint), transport, credentials, clock, random, std::move(policy)),
       alpha_(new TpuProvider(client_, this)) {}
 
 TpuProvider::TpuProvider(RestClient client, TpuProvider* v2)

@@ -11,7 +11,7 @@
 namespace podctl::tar {
 namespace {
 
-constexpr std::size_t kLongestName = 16 * 1024;
+constexpr std::size_t kLongestName = std::size_t{16} * 1024;
 constexpr unsigned kPermissions = 0777;
 
 Error Refuse(std::string message) {

@@ -17,7 +17,7 @@ constexpr std::size_t kMostProbeLines = 2000;
 constexpr std::size_t kLongestFact = 200;
 constexpr std::size_t kMostVariables = 64;
 constexpr int kFullPercent = 99;
-constexpr std::uint64_t kLittleKib = 64 * 1024;
+constexpr std::uint64_t kLittleKib = std::uint64_t{64} * 1024;
 constexpr std::int64_t kMostSkew = 60;
 
 // Cheap where there is no TPU: processes are looked at only when there is something to hold.

@@ -17,7 +17,7 @@ constexpr int kBeatAgainParts = 4;  // one that failed is tried again after a qu
 constexpr int kFewestLooks = 4;
 constexpr int kLooksATtl = 5;  // looks that are closer together count as one
 constexpr int kRenewRounds = 3;
-constexpr std::int64_t kLongestTtlMs = 24 * 3600 * 1000;
+constexpr std::int64_t kLongestTtlMs = std::int64_t{24} * 3600 * 1000;
 
 }  // namespace
 

@@ -137,7 +137,7 @@ std::string StorageUploads::Begin(const StorageCall& what) {
     uploads_.erase(order_.front());
     order_.pop_front();
   }
-  const std::string id =
+  std::string id =
       fmt::format("{:016x}", Fnv1a(fmt::format("{}/{}/{}", what.bucket, what.object, next_++)));
   uploads_[id] = {what, ""};
   order_.push_back(id);

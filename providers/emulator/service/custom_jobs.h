@@ -33,7 +33,7 @@ struct CustomJob {
 };
 
 // How long a job runs when nobody ends it.
-constexpr std::int64_t kJobRunMs = 10 * 60'000;
+constexpr std::int64_t kJobRunMs = std::int64_t{10} * 60'000;
 
 // Refuses a body of customJobs.create that the service would refuse.
 Refusal CheckCustomJob(const Value& body);

@@ -72,7 +72,8 @@ void Queue::Hear(Event event, const std::string& owner) {
     return;
   }
   if (queued->state() != "ACTIVE" && queued->state() != "PROVISIONING") return;
-  const std::string name = owner;  // it may be the node's own text
+  // A copy: it may be the node's own text, which goes with the node.
+  const std::string name = owner;  // NOLINT(performance-unnecessary-copy-initialization)
   const std::vector<std::string> nodes = NodesOf(name);
   // The last node that the user deletes takes the request with it.
   const bool ends = event == Event::kLost ||

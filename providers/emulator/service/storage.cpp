@@ -225,11 +225,12 @@ void Storage::Retire(Bucket* bucket, const std::string& bucket_name, const std::
   if (found->second.empty()) bucket->objects.erase(found);
 }
 
-Answer Storage::Store(const StorageCall& call, Value metadata,
-                      std::shared_ptr<const std::string> bytes, std::int64_t components) {
+Answer Storage::Store(const StorageCall& call, const Value& metadata,
+                      const std::shared_ptr<const std::string>& bytes, std::int64_t components) {
   Refusal refusal = CheckInsert(call);
   if (refusal) return *std::move(refusal);
-  if (bytes->size() > kLargestObject || bytes_ + bytes->size() > kLargestStorage) {
+  const std::size_t size = bytes->size();
+  if (size > kLargestObject || bytes_ + size > kLargestStorage) {
     return StorageError(403, "quotaExceeded",
                         "The emulator keeps objects of 64 MiB at most, and of 256 MiB together.");
   }
@@ -243,7 +244,7 @@ Answer Storage::Store(const StorageCall& call, Value metadata,
   std::erase_if(bucket->written_ms,
                 [&](const auto& entry) { return now - entry.second >= kWritePauseMs; });
   bucket->written_ms[call.object] = now;
-  bytes_ += bytes->size();
+  bytes_ += size;
   Value resource = object.resource;
   bucket->objects[call.object].push_back(std::move(object));
   return resource;

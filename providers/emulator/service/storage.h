@@ -95,8 +95,8 @@ class Storage {
   static const StoredObject* Live(const Bucket& bucket, const std::string& name);
   Refusal CheckWrite(const Bucket& bucket, const std::string& name) const;
   Refusal CheckRetention(const Bucket& bucket, const StoredObject& object) const;
-  Answer Store(const StorageCall& call, Value metadata, std::shared_ptr<const std::string> bytes,
-               std::int64_t components);
+  Answer Store(const StorageCall& call, const Value& metadata,
+               const std::shared_ptr<const std::string>& bytes, std::int64_t components);
   Value NewResource(const StorageCall& call, const Bucket& bucket, const Value& metadata,
                     const std::string& bytes, std::int64_t components);
   // Takes the live version away, or makes it a noncurrent one.

@@ -224,7 +224,7 @@ MetadataReply Look(const MetadataRequest& request, const Value& tree, std::strin
 
 Result<std::optional<MetadataRequest>> ReadMetadataRequest(std::string_view received) {
   const std::size_t end = received.find("\r\n\r\n");
-  if (end == std::string_view::npos || end > kMetadataHeadLimit) {
+  if (end > kMetadataHeadLimit) {  // or there is none
     if (received.size() > kMetadataHeadLimit) return NotHttp();
     return std::optional<MetadataRequest>();
   }

@@ -469,8 +469,11 @@ void SshdFarm::StartMachine(const std::string& uid, std::size_t index) {
   PodNetwork::Place place;
   if (prepared && own_network_) {
     Result<PodNetwork::Place> joined = Join(uid, files);
-    if (joined) place = *std::move(joined);
-    if (!joined) prepared = joined.error();
+    if (joined) {
+      place = *std::move(joined);
+    } else {
+      prepared = joined.error();
+    }
   }
   if (prepared && metadata_) metadata_->Open(uid, index, std::move(place.metadata));
   Result<pid_t> child = MakeError(ErrorCode::kIo, "not started");

@@ -93,8 +93,9 @@ Result<TokenSource> MakeExternalAccount(const CredentialDoors& doors, const Fiel
     Result<AccessToken> token = exchange.For(*vouched, doors, stop);
     return token && acts_as ? acts_as->Fetch(doors, token->secret, stop) : token;
   };
-  const std::string account = exchange.federation.impersonated;
-  return TokenSource{"external_account", fetch, [account](const auto&) { return account; },
+  std::string account = exchange.federation.impersonated;
+  return TokenSource{"external_account", fetch,
+                     [account = std::move(account)](const auto&) { return account; },
                      fields.TextOr("quota_project_id")};
 }
 

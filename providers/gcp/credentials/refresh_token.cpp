@@ -47,8 +47,9 @@ Result<TokenSource> MakeLogin(const CredentialDoors& doors, const Fields& fields
   const auto fetch = [doors, login](TokenFreshness, const std::stop_token& stop) mutable {
     return login.Fetch(doors, stop);
   };
-  const std::string account = fields.TextOr("account");
-  return TokenSource{std::move(type), fetch, [account](const auto&) { return account; },
+  std::string account = fields.TextOr("account");
+  return TokenSource{std::move(type), fetch,
+                     [account = std::move(account)](const auto&) { return account; },
                      fields.TextOr("quota_project_id")};
 }
 

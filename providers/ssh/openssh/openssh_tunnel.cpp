@@ -41,7 +41,7 @@ class ProgramTunnel final : public TunnelCarrier {
   Result<std::string> Carry(const TunnelListeners& listeners, std::vector<TunnelClient>&,
                             TunnelObserver&, const std::function<void()>& on_ready,
                             const std::stop_token& stop) override {
-    const auto why = Serve(listeners, on_ready, stop);
+    auto why = Serve(listeners, on_ready, stop);
     EndMaster(std::exchange(opened_.socket_path, {}));
     return why;
   }

@@ -152,7 +152,8 @@ http::Request HttpStateClient::RequestOf(const std::string& method, const std::s
 
 // A server may keep its texts in another's store, and send who reads there; without the password,
 // when that is another server.
-Result<http::Response> HttpStateClient::Fetch(std::string url, std::chrono::milliseconds most,
+Result<http::Response> HttpStateClient::Fetch(const std::string& url,
+                                              std::chrono::milliseconds most,
                                               const std::stop_token& stop) {
   const http::RetryPolicy policy = PolicyWithin(most);
   http::Request request = RequestOf("GET", url, "", "");

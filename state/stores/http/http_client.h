@@ -63,7 +63,7 @@ class HttpStateClient {
  private:
   http::Request RequestOf(const std::string& method, const std::string& url, std::string body,
                           std::string content_type) const;
-  Result<http::Response> Fetch(std::string url, std::chrono::milliseconds most,
+  Result<http::Response> Fetch(const std::string& url, std::chrono::milliseconds most,
                                const std::stop_token& stop);
   Result<std::optional<std::string>> ReadAt(const std::string& url, std::chrono::milliseconds most,
                                             const std::stop_token& stop);

@@ -322,7 +322,7 @@ Result<HttpStore::Fate> HttpStore::SendOnce(std::chrono::milliseconds most, Erro
   }
   if (status != 409 && status != 422) return Fate::kRefused;
   // Its serial may be there already: by a request of this very save, or by somebody else's.
-  const Result<Fate> fate = LookAfter(most);
+  Result<Fate> fate = LookAfter(most);
   if (!fate || *fate != Fate::kUnknown) return fate;
   why->code = ErrorCode::kFailedPrecondition;
   return Fate::kRefused;
@@ -470,7 +470,7 @@ Result<void> HttpStore::PutPlace(const PlacedState& placed, Generation* at) {
   if (next.text.size() > kMostDocumentBytes) return TooLarge();
   const Generation put = empty ? Generation{} : DocumentGeneration(next.text);
   pending_ = std::move(next);
-  const Result<void> sent = Send();
+  Result<void> sent = Send();
   pending_.reset();
   known_.reset();  // what stands there may be no state that runs continue
   if (sent) *at = put;
