@@ -325,6 +325,16 @@ void AddUnknownNodes(const PlanRequest& request, PlanRun* run) {
 
 // Whether what is made can be made. With --refresh=false who only looks asks nobody. False: it was
 // interrupted.
+// What a state made that is gone would go on running, and be said to be destroyed.
+Diagnostic LostStateProblem(const StatePlace& place) {
+  Diagnostic problem;
+  problem.summary =
+      fmt::format("there is no state in {}, so nothing is known that could be destroyed",
+                  VisibleControls(place.path));
+  problem.detail = place.kept + ".";
+  return problem;
+}
+
 bool AddCatalogueCheck(const PlanDoors& doors, const PlanRequest& request, PlanRun* run) {
   if (!request.checks_catalogue || run->problems.has_errors()) return true;
   const bool asks = request.plan.refresh || request.lock;
@@ -351,6 +361,9 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   if (run.at_work) plan.at_work = HolderWords(*run.at_work);
   plan.now = FormatTimestamp(doors.clock.Now());
   if (run.generation.none()) plan.state_place.kept = HistoryHint(*run.store, request.flags);
+  if (plan.mode == PlanMode::kDestroy && !plan.state_place.kept.empty()) {
+    run.problems.Add(LostStateProblem(plan.state_place));
+  }
   State known = request.keep_stored ? run.stored : TakeRecords(&run.stored);
   plan.moved = MoveThings(run.spec, run.kinds, &known, run.problems);
   if (run.problems.has_errors()) return NoPlan{.problems = WithSourceLines(files, run.problems)};

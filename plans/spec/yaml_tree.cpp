@@ -373,7 +373,11 @@ Refused Explain(const SourceFile& file, std::size_t offset, const std::string& m
                 std::size_t open_bracket) {
   if (message.find("flow not found") != std::string::npos &&
       open_bracket != std::string_view::npos) {
-    return Refused{fmt::format("`{}` is not closed", file.text()[open_bracket]), open_bracket, ""};
+    const std::string_view behind = std::string_view(file.text()).substr(open_bracket);
+    const bool refers = behind.substr(0, behind.find('\n')).find("${") != std::string_view::npos;
+    return Refused{
+        fmt::format("`{}` is not closed", file.text()[open_bracket]), open_bracket,
+        refers ? R"(between brackets a value with `${` has to be quoted: "${env.NAME}")" : ""};
   }
   const SourcePlace place = file.PlaceAt(offset);
   for (int line = place.line; line >= std::max(1, place.line - 1); --line) {

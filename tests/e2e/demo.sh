@@ -62,7 +62,7 @@ cd "$work"
 export HOME=$work   # the demo's SSH key must not land in your ~/.ssh
 unset SSH_AUTH_SOCK
 
-say 'The emulator speaks the Cloud TPU API on loopback; its workers are real sshd processes.'
+say 'The emulator speaks the Cloud TPU API on loopback; its workers answer SSH: each a real sshd where root may make namespaces, else one light server.'
 show 'podctl emulator --listen 127.0.0.1:0 --operation-delay 3s &'
 : >emulator.out
 "${as_root[@]}" sh -c 'echo $$ >"$1"; shift; exec "$@"' sh "$work/emulator.pid" \

@@ -326,6 +326,9 @@ TEST_F(SpecTest, TheStateIsLookedAfter) {
   EXPECT_THAT(Replace(box_.Run({"plan"}).err, "\n  ", " "), names_the_way_back);
   EXPECT_THAT(Replace(box_.Run({"exec", "research", "--", "true"}).err, "\n  ", " "),
               names_the_way_back);
+  const RunResult destroy = box_.Run({"destroy", "--auto-approve"});
+  EXPECT_EQ(destroy.code, 1) << "it would go on running\n" << destroy;
+  EXPECT_THAT(Replace(destroy.err, "\n  ", " "), names_the_way_back) << destroy;
 
   for (const char* damaged : {"", "{", "{\"format_version\": 1}"}) {
     box_.WriteFile("podctl.state.json", damaged);

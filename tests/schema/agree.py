@@ -48,7 +48,7 @@ VERDICTS = {
         """
         alias_bomb alias_errors complex_key duplicate_keys endless_alias latin1 nul_byte tab_indent tag
         two_documents unknown_alias wide_characters yaml_at yaml_colon yaml_error yaml_indent
-        yaml_list_in_map yaml_no_colon yaml_percent yaml_quote yaml_star
+        yaml_list_in_map yaml_no_colon yaml_reference yaml_percent yaml_quote yaml_star
         """.split(),
         "text",
     ),

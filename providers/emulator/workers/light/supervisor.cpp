@@ -242,6 +242,9 @@ class Supervisor {
   const int socket = ::fcntl(given, F_DUPFD_CLOEXEC, 10);
   if (socket < 0) ::_exit(1);
   ::prctl(PR_SET_NAME, "light-nursery");
+  // What a command leaves behind comes to here, where nobody waits for it and so nothing of it
+  // stays. A container's first process may be one that reaps nobody, and a zombie counts as alive.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   ::setsid();  // a Ctrl-C at the emulator's terminal is not the workers' business
   CloseAllBut(socket);
   const int nothing = ::open("/dev/null", O_RDWR);
