@@ -17,6 +17,8 @@ namespace {
 void Settle(const State& state) {
   PodSurvey survey;
   const auto add = [&](const NodeName& name) {
+    // No service has one, though an older podctl's unfinished create may have been written so.
+    if (name.project.empty() || name.zone.empty() || name.node.empty()) return;
     Value node = Value::EmptyMap();
     node.Set("id", "4711");
     node.Set("state", "READY");

@@ -80,11 +80,20 @@ SessionHooks& HooksOf(void** abstract) {
   return *static_cast<SessionHooks*>(*abstract);
 }
 
+// libssh2 1.10 takes a host key's length from the peer without looking whether so much has come,
+// and OpenSSL then reads what it has room for, behind the end. These are zeros that are ours.
+constexpr std::size_t kReadBehind = 64;
+
+void* WithZerosBehind(void* memory, std::size_t size) {
+  if (memory != nullptr) std::memset(static_cast<char*>(memory) + size, 0, kReadBehind);
+  return memory;
+}
+
 void* AllocateHook(std::size_t size, void** abstract) {
   return HooksOf(abstract).Allocate(size);
 }
 void* ReallocateHook(void* memory, std::size_t size, void**) {
-  return std::realloc(memory, size);
+  return WithZerosBehind(std::realloc(memory, size + kReadBehind), size);
 }
 void FreeHook(void* memory, void** abstract) {
   if (memory != nullptr) HooksOf(abstract).Free(memory);
@@ -165,7 +174,7 @@ _LIBSSH2_SESSION* SessionHooks::Open(int fd) {
 
 // The first thing that libssh2 asks for is its structure of the session.
 void* SessionHooks::Allocate(std::size_t size) {
-  if (structure_ != nullptr) return std::malloc(size);
+  if (structure_ != nullptr) return WithZerosBehind(std::malloc(size + kReadBehind), size);
   structure_ = TakeStructure(size);
   return structure_;
 }
