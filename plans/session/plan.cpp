@@ -323,8 +323,6 @@ void AddUnknownNodes(const PlanRequest& request, PlanRun* run) {
   for (Diagnostic& warning : warnings) run->problems.Add(std::move(warning));
 }
 
-// Whether what is made can be made. With --refresh=false who only looks asks nobody. False: it was
-// interrupted.
 // What a state made that is gone would go on running, and be said to be destroyed.
 Diagnostic LostStateProblem(const StatePlace& place) {
   Diagnostic problem;
@@ -335,6 +333,8 @@ Diagnostic LostStateProblem(const StatePlace& place) {
   return problem;
 }
 
+// Whether what is made can be made. With --refresh=false who only looks asks nobody. False: it was
+// interrupted.
 bool AddCatalogueCheck(const PlanDoors& doors, const PlanRequest& request, PlanRun* run) {
   if (!request.checks_catalogue || run->problems.has_errors()) return true;
   const bool asks = request.plan.refresh || request.lock;
