@@ -225,6 +225,15 @@ class Parser {
       return {"`podctl run` has no `--env`: a job's variables stand in the spec",
               "Below the job: `env: {NAME: VALUE}`; `${var.NAME}` in it is set by `--var`."};
     }
+    // What a person's hand types, of other tools.
+    if ((word == "-y" || word == "--yes") &&
+        std::count(known.begin(), known.end(), "--auto-approve") > 0) {
+      return {fmt::format("unknown flag `{}`", word), "Did you mean `--auto-approve`?"};
+    }
+    if (!flag && (word.ends_with(".yaml") || word.ends_with(".yml"))) {
+      return {fmt::format("unknown argument `{}`", word),
+              fmt::format("A spec is named by `-f {}`.", word)};
+    }
     const std::string what = flag ? "flag" : (known.empty() ? "argument" : "command");
     return {fmt::format("unknown {} `{}`", what, word),
             near.empty() ? HintFor(command) : fmt::format("Did you mean `{}`?", near)};

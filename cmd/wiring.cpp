@@ -15,6 +15,7 @@
 #include "plans/session/apply.h"
 #include "plans/session/known_pods.h"
 #include "plans/session/os_login.h"
+#include "plans/session/saved_plan.h"
 #include "plans/session/whole_spec.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
@@ -601,13 +602,20 @@ CiDoors Wiring::ci_doors() {
   return {parts_->files,
           parts_->environment,
           parts_->random,
+          parts_->processes,
           streams_,
           options_,
           [this](const ForgePlace& place) {
             credentials();  // they make the transport
             return MakeForge(place, {*parts_->http, parts_->clock, parts_->random, Patience()});
           },
-          interrupt_.leave()};
+          [this](const PlanRun& run) {
+            return PlanAsSaved(run,
+                               {SpecOptions(), state_choice(), endpoint(), std::string(kVersion)},
+                               parts_->clock, parts_->random);
+          },
+          interrupt_.leave(),
+          interrupt_.drain()};
 }
 
 PlanRequest Wiring::plan_request(PlanOptions plan, const std::string& operation) {

@@ -204,6 +204,10 @@ void AddLostState(const Environment& environment, FileSystem& files, const std::
   if (lost) run->problems.Add(*lost);
 }
 
+void Judge(const ApplyOptions& options, PlanRun* run) {
+  if (options.judge && !run->problems.has_errors()) options.judge(run);
+}
+
 }  // namespace
 
 int RunPlan(Wiring& wiring, const ApplyOptions& options) {
@@ -227,6 +231,7 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
       wiring.environment(), wiring.files(), state,
       [&](const std::string& path) { return wiring.GitFollows(path); }, &*run);
   const StartedOnPods started(wiring.files(), wiring.environment(), state);
+  Judge(options, &*run);
   ShowWhatIsPlanned(reporter, *run, true, JobsThatEnd(started, *run));
   const bool sound = !run->problems.has_errors();
   bool saved = options.out.empty();
@@ -314,6 +319,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   }
   const StartedOnPods started(wiring.files(), wiring.environment(),
                               wiring.state_choice().For(run->spec));
+  Judge(options, &*run);
   ShowWhatIsPlanned(reporter, *run, !is_saved, JobsThatEnd(started, *run));
   const Reviewed reviewed = IsAsReviewed(reporter, options, *run);
   if (reviewed == Reviewed::kNo) return reporter.FailedExitCode();

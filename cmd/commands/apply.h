@@ -1,6 +1,7 @@
 // plan, apply and destroy, and what show and watch share with them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct ApplyOptions {  // plan, apply, destroy and show
   std::optional<std::string> expect_digest;
   std::string not_reviewed;                      // with "": why no plan was
   std::string refusal = "No plan was reviewed";  // what that is called
+  // Looks at a sound plan before it is shown, and adds to its problems; may be empty.
+  std::function<void(PlanRun* run)> judge = {};
 };
 
 int RunPlan(Wiring& wiring, const ApplyOptions& options);

@@ -17,10 +17,13 @@
 #include "cmd/reporter.h"
 #include "cmd/run_account.h"
 #include "cmd/views/ci_view.h"
+#include "cmd/views/terraform_json.h"
 #include "cmd/wiring.h"
 #include "plans/ci/comment.h"
 #include "plans/ci/mark.h"
+#include "plans/ci/policy.h"
 #include "plans/engine/plan_digest.h"
+#include "plans/fleet/exec/standard_input.h"
 #include "plans/session/plan.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -35,8 +38,9 @@ struct CiOptions : ApplyOptions {
   std::string project;  // --name
   int pull = 0;         // --pull; 0: the run's own
   std::string comment = "always";
-  std::string report;  // --report
-  std::string text;    // of `ci comment`: the file with it
+  std::string report;    // --report
+  std::string policies;  // --policy: a folder; empty: the one that is found
+  std::string text;      // of `ci comment`: the file with it
 };
 
 constexpr std::uint64_t kMostTextBytes = 16 << 20;
@@ -259,6 +263,56 @@ Result<void> WriteReport(FileSystem& files, const CiJob& job, const std::string&
   return (*held)->Append(name, ToJson(TerraformReport(plan)) + "\n", true);
 }
 
+// ---- Policies.
+
+// A file of this run's own, with what others hold of the plan; gone with this.
+class ScratchText {
+ public:
+  ScratchText(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
+  ~ScratchText() { static_cast<void>(files_.Remove(path_)); }
+  ScratchText(const ScratchText&) = delete;
+  ScratchText& operator=(const ScratchText&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  FileSystem& files_;
+  const std::string path_;
+};
+
+Result<Diagnostics> AskPoliciesOf(const CiDoors& doors, const std::string& folder,
+                                  const SavedPlan& plan) {
+  const ScratchText text(
+      doors.files,
+      fmt::format("{}/podctl-plan-{}.json", ScratchFolder(doors.environment), doors.random.Uuid()));
+  const auto written = doors.files.WriteNew(text.path(), ToJson(TerraformPlan(plan)), 0600);
+  if (!written) return written.error();
+  return AskPolicies({doors.processes, doors.files, doors.environment, doors.interrupted}, folder,
+                     text.path());
+}
+
+// What the policies deny is no sound plan: it is not kept, and no apply carries it out.
+Result<void> TakePolicies(const CiDoors& doors, const CiOptions& options, const CiJob& job,
+                          ApplyOptions* apply) {
+  auto folder = FindPolicies(doors.files, options.policies, job.place.checkout);
+  if (!folder) return folder.error();
+  if (folder->empty()) return {};
+  apply->judge = [doors, folder = *std::move(folder)](PlanRun* run) {
+    const auto verdicts = AskPoliciesOf(doors, folder, doors.as_saved(*run));
+    if (!verdicts) {
+      run->problems.Add({.summary = "the policies could not be asked",
+                         .suggestion = verdicts.error().hint,
+                         .detail = verdicts.error().message});
+      return;
+    }
+    for (const Diagnostic& each : verdicts->items()) run->problems.Add(each);
+    if (!verdicts->has_errors()) {
+      run->notes.push_back(fmt::format("The policies in `{}` deny nothing of it.", folder));
+    }
+  };
+  return {};
+}
+
 // ---- plan
 
 int RunCiPlan(Wiring& wiring, const CiOptions& options) {
@@ -269,7 +323,11 @@ int RunCiPlan(Wiring& wiring, const CiOptions& options) {
   AnnotateFor(wiring.streams(), *job, &account);
   wiring.KeepAccount(&account);
   Reporter& reporter = wiring.reporter();
-  const int planned = RunPlan(wiring, options);
+  ApplyOptions plan = options;
+  if (const auto taken = TakePolicies(doors, options, *job, &plan); !taken) {
+    return reporter.ShowFailure(taken.error());
+  }
+  const int planned = RunPlan(wiring, plan);
   const bool sound = !account.digest.empty();
   bool written = true;
   if (!options.report.empty() && sound) {
@@ -408,6 +466,9 @@ int RunCiApply(Wiring& wiring, const CiOptions& options) {
   if (const auto taken = TakeReview(options, doors.stop, &*job, &apply); !taken) {
     return wiring.reporter().ShowFailure(taken.error(), "what was reviewed could not be found out");
   }
+  if (const auto taken = TakePolicies(doors, options, *job, &apply); !taken) {
+    return wiring.reporter().ShowFailure(taken.error());
+  }
   RunAccount account;
   AnnotateFor(wiring.streams(), *job, &account);
   wiring.KeepAccount(&account);
@@ -524,6 +585,10 @@ constexpr Flag kCiTargetFlag =
     Naming(Flag::Names::kPlannedAddress,
            ManyValues<&ApplyOptions::targets, CiOptions>(
                "--target", "ADDRESS", "only this address, and what it depends on; repeatable"));
+constexpr Flag kPolicyFlag = Naming(
+    Flag::Names::kPath,
+    OneValue<&CiOptions::policies>(
+        "--policy", "DIR", "with policies for conftest (default: `policy`, if it is there)"));
 constexpr Flag kCiDetailedFlag = Switch<&ApplyOptions::detailed_exitcode, CiOptions>(
     "--detailed-exitcode", "exit 2 when there are changes");
 
@@ -538,6 +603,7 @@ constexpr Flag kCiPlanFlags[] = {
     Naming(Flag::Names::kPath,
            OneValue<&CiOptions::report>("--report", "FILE",
                                         "GitLab's terraform report, for artifacts:reports")),
+    kPolicyFlag,
     Switch<&ApplyOptions::destroy, CiOptions>("--destroy", "plan the empty spec"),
     kCiTargetFlag,
     kCiDetailedFlag,
@@ -555,6 +621,7 @@ constexpr Flag kCiApplyFlags[] = {
                                                    "apply what nobody has reviewed, too"),
     Switch<&ApplyOptions::wait, CiOptions, false>(
         "--no-wait", "leave what is queued in the queue; the next apply goes on"),
+    kPolicyFlag,
     Switch<&ApplyOptions::destroy, CiOptions>("--destroy", "plan the empty spec"),
     kCiTargetFlag,
     OneValue<&ApplyOptions::plan_file, CiOptions>("FILE", "", "a saved plan: the one to carry out"),

@@ -1,5 +1,7 @@
 // podctl state list and show, show and status: looking at what podctl remembers.
 
+#include <fmt/format.h>
+
 #include <set>
 #include <string>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "plans/kinds/output/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/session/status.h"
+#include "providers/base/text.h"
 #include "state/run_notes.h"
 #include "state/state_json.h"
 
@@ -95,7 +98,10 @@ int RunStatus(Wiring& wiring) {
       streams.out << StatusTable(rows, color, streams.out_is_terminal ? streams.width : 0)
                   << (others.empty() ? "" : "\n");
     streams.out << others;
-    if (rows.empty() && others.empty()) streams.out << "There are no pods in the state.\n";
+    if (rows.empty() && others.empty()) {
+      streams.out << fmt::format("There are no pods in the state, {}.\n",
+                                 VisibleControls(wiring.StatePath()));
+    }
   };
   reporter.Document([&] { return StatusDocument(rows, settled, status->observation); }, text);
   return 0;

@@ -77,41 +77,6 @@ State PriorOf(const PlanRun& run) {
   return prior;
 }
 
-SavedPlan MakeSavedPlan(const PlanRun& run, const SavePlanRequest& request, Clock& clock,
-                        Random& random) {
-  SavedPlan saved;
-  saved.podctl_version = request.version;
-  saved.created_at = FormatTimestamp(clock.Now());
-  saved.folder = CurrentFolder();
-  saved.state_path = request.state.For(run.spec);
-  saved.endpoint = WithoutSlash(request.endpoint);
-  // What a folder gave depends on more flags than are saved: then the files it gave are.
-  const bool by_flags = request.load.recursive || !request.load.var_files.empty();
-  saved.spec_paths = by_flags ? run.spec.files : request.load.paths;
-  saved.spec_digest = run.spec.digest;
-  for (const auto& [name, value] : run.spec.variables) {
-    if (value.sensitive) {
-      saved.sensitive_variables.push_back(name);
-    } else {
-      saved.variables[name] = value.text;
-    }
-  }
-  saved.plan = run.plan;
-  DropImpliedWaits(run.kinds, &saved.plan);
-  if (run.generation.none()) {
-    saved.check_key = NewDigestKey(random);
-    // No state's: a file that nobody has sealed does not say whose nodes are whose.
-    saved.plan.lineage = random.Uuid();
-  } else {
-    saved.prior = PriorOf(run);
-  }
-  const SecretKey key = KeyOf(saved, run.stored);
-  saved.preconditions = TakePreconditions(saved.plan, run.settled, run.observation, key, run.kinds);
-  saved.jobs = run.jobs;
-  HideSecrets(key, &saved.plan);
-  return saved;
-}
-
 // What stands at `path` and is nobody's plan is not written over: a spec, a state.
 Result<void> CheckTarget(FileSystem& files, const std::string& path, const KnownKinds& kinds) {
   auto info = files.Stat(path);
@@ -476,10 +441,45 @@ std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPla
 // With the state's key where there is a state; a plan of the first apply has none.
 constexpr std::string_view kTemporaryPlan = "temporary plan";
 
+SavedPlan PlanAsSaved(const PlanRun& run, const SavePlanRequest& request, Clock& clock,
+                      Random& random) {
+  SavedPlan saved;
+  saved.podctl_version = request.version;
+  saved.created_at = FormatTimestamp(clock.Now());
+  saved.folder = CurrentFolder();
+  saved.state_path = request.state.For(run.spec);
+  saved.endpoint = WithoutSlash(request.endpoint);
+  // What a folder gave depends on more flags than are saved: then the files it gave are.
+  const bool by_flags = request.load.recursive || !request.load.var_files.empty();
+  saved.spec_paths = by_flags ? run.spec.files : request.load.paths;
+  saved.spec_digest = run.spec.digest;
+  for (const auto& [name, value] : run.spec.variables) {
+    if (value.sensitive) {
+      saved.sensitive_variables.push_back(name);
+    } else {
+      saved.variables[name] = value.text;
+    }
+  }
+  saved.plan = run.plan;
+  DropImpliedWaits(run.kinds, &saved.plan);
+  if (run.generation.none()) {
+    saved.check_key = NewDigestKey(random);
+    // No state's: a file that nobody has sealed does not say whose nodes are whose.
+    saved.plan.lineage = random.Uuid();
+  } else {
+    saved.prior = PriorOf(run);
+  }
+  const SecretKey key = KeyOf(saved, run.stored);
+  saved.preconditions = TakePreconditions(saved.plan, run.settled, run.observation, key, run.kinds);
+  saved.jobs = run.jobs;
+  HideSecrets(key, &saved.plan);
+  return saved;
+}
+
 Result<void> SavePlan(const PlanRun& run, const std::string& path, const SavePlanRequest& request,
                       FileSystem& files, Clock& clock, Random& random) {
   if (auto free = CheckTarget(files, path, request.load.kinds); !free) return free;
-  SavedPlan made = MakeSavedPlan(run, request, clock, random);
+  SavedPlan made = PlanAsSaved(run, request, clock, random);
   const std::string key = made.prior ? run.stored.digest_key : std::string();
   RemoveTemporaries(files, path, kTemporaryPlan, {key, ""});
   const std::string temporary =

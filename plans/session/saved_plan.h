@@ -19,6 +19,10 @@ struct SavePlanRequest {
   std::string version;   // of podctl
 };
 
+// As it would be kept, without a seal: for who wants to read it now.
+SavedPlan PlanAsSaved(const PlanRun& run, const SavePlanRequest& request, Clock& clock,
+                      Random& random);
+
 // Keeps the plan in `path`, which is created or was a saved plan before.
 Result<void> SavePlan(const PlanRun& run, const std::string& path, const SavePlanRequest& request,
                       FileSystem& files, Clock& clock, Random& random);

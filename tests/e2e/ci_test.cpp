@@ -135,6 +135,46 @@ TEST_P(Ci, WhatWasNotReviewedIsRefusedWithANewComment) {
   EXPECT_EQ(box_.Calls("nodes.create"), 1);
 }
 
+// A double of conftest: it reads what it is given as the real one would, and denies pods by name.
+TEST_P(Ci, WhatPoliciesDenyIsNeitherReviewedNorApplied) {
+  box_.WriteFile(
+      "programs/conftest",
+      "#!/bin/sh\nfor last; do :; done\nenv >environment\necho \"$@\" >asked\n"
+      "test -z \"$(find \"$last\" -perm /077)\" || exit 3\n"
+      "if grep -q denied \"$last\"; then\n"
+      "  echo '[{\"namespace\":\"main\",\"failures\":[{\"msg\":\"@all no <b>\"}]}]'; exit 1\nfi\n"
+      "echo '[{\"namespace\":\"main\",\"warnings\":[{\"msg\":\"mind it\"}]}]'\n");
+  box_.RunProgram({"chmod", "+x", "programs/conftest"});
+  EXPECT_EQ(box_.Run({"ci", "plan"}).code, 0) << "there are no policies";
+  box_.WriteFile("policy/some.rego", "package main\n");
+  const RunResult lacking = box_.Run({"ci", "plan"});
+  EXPECT_EQ(lacking.code, 1);
+  EXPECT_THAT(lacking.err, HasSubstr("there is no conftest"));
+  EXPECT_EQ(FindMark(OnlyComment())->state, CommentMark::State::kPlanFailed);
+
+  box_.SetVariable("PATH", box_.Path("programs") + ":" + std::getenv("PATH"));
+  const RunResult fine = box_.Run({"ci", "plan"});
+  EXPECT_EQ(fine.code, 0) << fine;
+  EXPECT_THAT(OnlyComment(), AllOf(HasSubstr("Policy"), HasSubstr("mind it")));
+  EXPECT_EQ(FindMark(OnlyComment())->state, CommentMark::State::kPlanned);
+  EXPECT_THAT(box_.ReadFile("environment"), Not(HasSubstr(ForgeServer::kToken)));
+  EXPECT_THAT(box_.ReadFile("asked"), HasSubstr("--policy policy "));
+  EXPECT_EQ(box_.RunProgram({"sh", "-c", "ls ${TMPDIR:-/tmp}/podctl-plan-*.json"}).code, 2);
+
+  WriteSpec("denied");
+  const RunResult denied = box_.Run({"ci", "plan", "--out", "it.plan"});
+  EXPECT_EQ(denied.code, 1) << denied;
+  EXPECT_THAT(denied.err, AllOf(HasSubstr("Policy `main` denies it"), HasSubstr("@all no <b>")));
+  const std::string comment = OnlyComment();
+  EXPECT_THAT(comment, StartsWith("### podctl plan: failed, with 1 to add"));
+  EXPECT_THAT(comment, AllOf(HasSubstr("denies it"), HasSubstr("+   pod.denied"),
+                             HasSubstr(": `@all no <b>`\n")));
+  AfterMerge();
+  EXPECT_EQ(box_.Run({"ci", "apply"}).code, 1);
+  EXPECT_EQ(box_.Run({"ci", "apply", "--auto-approve"}).code, 1);
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+}
+
 TEST_P(Ci, APlanFileIsAppliedWhereItIsTheOneThatTheCommentShows) {
   EXPECT_EQ(box_.Run({"ci", "plan", "--out", "old.plan"}).code, 0);
   WriteSpec("another");
