@@ -4,7 +4,7 @@
 By hand, for it needs a Gitea of 1.26 or newer:
 
     go mod download code.gitea.io/gitea@v1.26.0   # copy the module's folder, and in the copy:
-    go build -tags 'sqlite sqlite_unlock_notify' -o gitea .
+    go build -ldflags '-X main.Version=1.26.0' -tags 'sqlite sqlite_unlock_notify' -o gitea .
     tests/gitops/gitea_state.py --gitea COPY/gitea --source COPY --podctl build/release/podctl
 
 Everything lives in a folder of its own that goes at the end; all ports are free ones of loopback.
