@@ -1,6 +1,7 @@
 // `cmake --install`: all that is laid down, and nothing else.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -118,6 +119,23 @@ TEST_F(InstallTest, AStageTakesThePlaceOfTheRoot) {
   OutputOf({"env", "DESTDIR=" + stage, PODCTL_CMAKE, "--install", testing::BinaryFolder(),
             "--prefix", "/usr"});
   EXPECT_EQ(FilesBelow(stage + "/usr"), Expected());
+}
+
+// What is built here runs on Debian 12, Ubuntu 22.04 and what is as new: tarball and wheel promise
+// that. A newer glibc gives its own versions to what is linked with it.
+TEST_F(InstallTest, NoSymbolIsNewerThanGlibc234) {
+  constexpr const char* kOfDebian12 = "2.36";
+  if (std::string(gnu_get_libc_version()) != kOfDebian12) {
+    GTEST_SKIP() << "tarball and wheel are made with glibc " << kOfDebian12 << "; here it is "
+                 << gnu_get_libc_version();
+  }
+  const std::string podctl = testing::BinaryFolder() + "/podctl";
+  RealProcessRunner runner;
+  const auto result =
+      runner.Run({"python3", "-B", testing::SourceFolder() + "/packaging/elf.py", podctl}, kLimit);
+  ASSERT_TRUE(result) << result.error().message;
+  // The one that packaging/older_libstdcxx.cpp takes back.
+  EXPECT_EQ(result->out + result->err, podctl + ": GLIBCXX_3.4.30\n");
 }
 
 }  // namespace
