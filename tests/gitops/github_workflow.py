@@ -62,6 +62,11 @@ class GitHub(Double):
                           "merge_commit_sha": commit,
                           "base": {"ref": "main", "repo": {"full_name": "team/pods"}}}
                          ] if commit in self.merged else []
+        found = re.fullmatch(r"/repos/team/pods/compare/(\w+)\.\.\.(\w+)", path)
+        if found and method == "GET":
+            commits, files = self.changes_since(*found.groups())
+            return 200, {"status": "ahead" if commits else "identical",
+                         "files": [{"filename": file} for file in files]}
         found = re.fullmatch(r"/repos/team/pods/issues/(\d+)/comments", path)
         if found:
             comments = self.notes.setdefault(int(found.group(1)), [])

@@ -20,6 +20,7 @@ import os
 import re
 import subprocess
 import threading
+import urllib.parse
 
 from real_world import NODES, RealWorld, check, play, said, wait_until
 
@@ -41,7 +42,8 @@ class Api(http.server.BaseHTTPRequestHandler):
         forge, (header, token) = self.server.forge, self.server.forge.KEY
         status, text = 401, {"message": "401 Unauthorized"}
         if self.headers.get(header) == token:
-            path = self.path.split("?")[0].removeprefix(forge.PREFIX)
+            path, _, query = self.path.removeprefix(forge.PREFIX).partition("?")
+            body.update(urllib.parse.parse_qsl(query))
             status, text = forge.asked_for(self.command, path, body)
         data = json.dumps(text).encode()
         self.send_response(status)
@@ -61,6 +63,7 @@ class Double:
 
     def __init__(self):
         self.notes, self.issues, self.merged = {}, [], {}
+        self.changes_since = None  # (commit, branch): the commits and the files
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)
         self.server.forge = self
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -79,6 +82,10 @@ class GitLab(Double):
             pulls = [pull for commit, pull in self.merged.items() if commit == found.group(1)]
             return 200, [{"iid": pull, "state": "merged", "target_branch": "main",
                           "merge_commit_sha": found.group(1)} for pull in pulls]
+        if (method, path) == ("GET", "/projects/7/repository/compare"):
+            commits, files = self.changes_since(body["from"], body["to"])
+            return 200, {"commits": [{"id": each} for each in commits], "compare_timeout": False,
+                         "diffs": [{"new_path": file, "old_path": file} for file in files]}
         found = re.fullmatch(r"/projects/7/merge_requests/(\d+)/notes(?:/(\d+))?", path)
         if found:
             return self.change(method, self.notes.setdefault(int(found.group(1)), []),
@@ -112,6 +119,7 @@ class Project(RealWorld):
     def __init__(self, options, folder, forge, double):
         super().__init__(options.podctl, folder)
         self.options, self.forge = options, double
+        double.changes_since = self.changes_since
         bin_folder = self.folder / "bin"
         bin_folder.mkdir()
         (bin_folder / "podctl").symlink_to(options.podctl)
@@ -136,6 +144,10 @@ class Project(RealWorld):
         if run.returncode != 0:
             check("git " + " ".join(words), False, said(run))
         return run.stdout.strip()
+
+    def changes_since(self, commit, branch):
+        return (self.git("rev-list", f"{commit}..{branch}").split(),
+                self.git("diff", "--name-only", f"{commit}...{branch}").split())
 
     def commit(self, pods, team="vision", more=""):
         head = self.written[:self.written.index("\npods:")] + "\npods:\n"
