@@ -1,8 +1,8 @@
-// gcc 12 links std::condition_variable::wait in the version that libstdc++ has since GLIBCXX_3.4.30,
-// and which a manylinux_2_34 (RHEL 9) has not. The version before, which every libstdc++ still has,
-// does the same but for a thread that is cancelled while it waits (pthread_cancel), which nobody
-// here is. What is linked with this file calls that one. For PODCTL_OLDER_LIBSTDCXX alone;
-// packaging/bundle.py tells where there are more.
+// gcc 12 links std::condition_variable::wait in the version that libstdc++ has since
+// GLIBCXX_3.4.30, and which a manylinux_2_34 (RHEL 9) has not. The version before, which every
+// libstdc++ still has, does the same but for a thread that is cancelled while it waits
+// (pthread_cancel), which nobody here is. What is linked with this file calls that one. For
+// PODCTL_OLDER_LIBSTDCXX alone; packaging/bundle.py tells where there are more.
 //
 // Source: libstdc++-v3/src/c++11/compatibility-condvar.cc and config/abi/pre/gnu.ver of gcc 12.
 

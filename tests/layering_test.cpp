@@ -92,7 +92,8 @@ const std::vector<Room> kRooms = {
     {"plans/fleet/", {"state/", "providers/", "plans/kinds/", "plans/spec/", "plans/jobs/"}},
     // What a run does: it conducts what the other rooms decide and carry out.
     {"plans/session/", {"state/", "providers/", "plans/"}},
-    // What a pipeline says of a run to a forge, and its policies of a plan's JSON: it knows no plan.
+    // What a pipeline says of a run to a forge, and its policies of a plan's JSON: it knows no
+    // plan.
     {"plans/ci/", {"providers/base/", "providers/forges/forge.h", "providers/os/"}},
     {"cmd/", {"plans/", "state/", "providers/", "templates/"}},
 };
