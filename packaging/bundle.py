@@ -8,12 +8,15 @@ that has them, else from this system; what belongs to glibc or to the compiler's
 system's. FILE becomes a list of what was put there, for sbom.py: name, file, package, version.
 
 An error is what could not run elsewhere: a library that is nowhere, a symbol that is newer than
-manylinux_2_34 allows (elf.py), the name of the folder that all was built in. Needs Python 3.9, binutils and dpkg.
+manylinux_2_34 allows (elf.py), the name of the folder that all was built in; and a library of which
+Debian has a newer one. Needs Python 3.9, binutils and dpkg.
 """
 
 import argparse
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +24,8 @@ import sys
 sys.dont_write_bytecode = True
 import elf  # noqa: E402
 
-RPATH = "$ORIGIN/../lib/podctl"
+# The second is a wheel's: `pip install --target` leaves out what lies in its lib.
+RPATH = "$ORIGIN/../lib/podctl:$ORIGIN/../share/podctl/lib"
 # On this system, in the order of the loader's; another than Debian has others.
 SYSTEM = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu")
 # What podctl itself holds of others: Debian's packages of libraries that are headers alone.
@@ -53,6 +57,33 @@ def package_of(path):
     raise Problem(f"no package has {path}: it would be brought along, and nobody could say what it is")
 
 
+def outdated(package):
+    """"libssl3 3.0.19 is here, and 3.0.22 is Debian's by now", where apt knows of a newer one; else ""."""
+    known = subprocess.run(["apt-cache", "policy", package], capture_output=True, text=True, check=True,
+                           env={**os.environ, "LC_ALL": "C"}).stdout
+    here, newest = (re.search(rf"{word}: (\S+)", known) for word in ("Installed", "Candidate"))
+    if not here or not newest or here.group(1) == newest.group(1):
+        return ""
+    return f"{package} {here.group(1)} is here, and {newest.group(1)} is Debian's by now: apt-get upgrade it first"
+
+
+def lay_sources(licences, brought):
+    """Where the source of each stands, and the licences that Debian's files only name."""
+    named = set()
+    for name in os.listdir(licences):
+        with open(os.path.join(licences, name), encoding="utf-8", errors="replace") as file:
+            named |= set(re.findall(r"/usr/share/common-licenses/([A-Za-z]+(?:-[0-9]+(?:\.[0-9]+)*)?)", file.read()))
+    for name in sorted(named):
+        path = os.path.join("/usr/share/common-licenses", name)
+        if os.path.exists(path):
+            shutil.copyfile(path, os.path.join(licences, name))
+    sources = sorted({(note["source"], note["source_version"]) for note in brought})
+    with open(os.path.join(licences, "SOURCES"), "w", encoding="utf-8") as file:
+        file.write("The libraries are Debian's. What each was made of, with all that Debian has changed:\n\n")
+        for source, version in sources:
+            file.write(f"{source} {version}  https://snapshot.debian.org/package/{source}/{version}/\n")
+
+
 def bring(stage, slim):
     """Copies all that is needed, and what that needs; [{"file", "package", "version", ...}]."""
     target = os.path.join(stage, "lib", "podctl")
@@ -80,13 +111,20 @@ def bring(stage, slim):
             brought[name] = {"file": name, "package": package, "version": version, "source": source,
                              "source_version": source_version}
             licence = f"/usr/share/doc/{package}/copyright"
-        shutil.copyfile(licence, os.path.join(licences, brought[name]["package"] + ".txt"))
+        with open(copy, "rb") as file:
+            brought[name]["sha256"] = hashlib.sha256(file.read()).hexdigest()
+        shutil.copyfile(licence, os.path.join(licences, brought[name]["source"] + ".txt"))
         waiting += elf.needed(path)
-    return [brought[name] for name in sorted(brought)]
+    notes = [brought[name] for name in sorted(brought)]
+    lay_sources(licences, notes)
+    return notes
 
 
-def problems(stage, built_in):
-    """What would not run elsewhere."""
+def problems(stage, built_in, brought):
+    """What would not run elsewhere, or has holes that are mended by now."""
+    for package in sorted({note["package"] for note in brought if not note.get("built_here")}):
+        if old := outdated(package):
+            yield old
     binary = os.path.join(stage, "bin", "podctl")
     target = os.path.join(stage, "lib", "podctl")
     if elf.run_paths(binary) != [("RPATH", RPATH)]:
@@ -114,7 +152,7 @@ def main():
     arguments = parser.parse_args()
     try:
         brought = bring(arguments.stage, arguments.slim)
-        wrong = list(problems(arguments.stage, arguments.built_in))
+        wrong = list(problems(arguments.stage, arguments.built_in, brought))
     except Problem as problem:
         wrong = [str(problem)]
     for each in wrong:

@@ -150,11 +150,14 @@ make_stage() {
     -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=$flags $(dpkg-buildflags --get CPPFLAGS)" \
     "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG" -DPODCTL_TESTS=OFF -DPODCTL_COMMIT="$commit" \
     -DPODCTL_OLDER_LIBSTDCXX=ON \
-    -DPODCTL_WHOLE_HTTPLIB=ON -DHTTPLIB_INCLUDE="$out/httplib" -DCMAKE_PREFIX_PATH="$slim" -DCMAKE_INSTALL_RPATH='$ORIGIN/../lib/podctl' \
+    -DPODCTL_WHOLE_HTTPLIB=ON -DHTTPLIB_INCLUDE="$out/httplib" -DCMAKE_PREFIX_PATH="$slim" \
+    -DCMAKE_INSTALL_RPATH='$ORIGIN/../lib/podctl:$ORIGIN/../share/podctl/lib' \
     "-DCMAKE_EXE_LINKER_FLAGS=$(dpkg-buildflags --get LDFLAGS) -Wl,--disable-new-dtags"
   quietly "$out/portable.log" ninja -C "$build" -j"$jobs" podctl
   rm -rf "$out/stage"
   quietly "$out/portable.log" cmake --install "$build" --prefix "$stage" --strip
+  # What is newest by now: the libraries go with the package.
+  (as_root=; [[ $(id -u) == 0 ]] || as_root=sudo; quietly "$out/fetch.log" $as_root apt-get -qq update)
   python3 "$here/bundle.py" "$stage" --slim "$slim" --built-in "$out" --note "$out/bundled.json"
 }
 

@@ -45,7 +45,12 @@ def installed(package):
 def compiled_in():
     """As bundle.py has them; of Boost whichever version is here."""
     for package in bundle.COMPILED_IN:
-        yield "libboost-dev" if package.startswith("libboost") else package
+        if not package.startswith("libboost"):
+            yield package
+            continue
+        depends = subprocess.run(["dpkg-query", "--show", "-f", "${Depends}", "libboost-dev"], capture_output=True,
+                                 text=True, check=True).stdout
+        yield depends.split(",")[0].split()[0]
 
 
 def linked(binary):
@@ -67,6 +72,10 @@ def component(note, scope):
         "purl": purl(note["package"], note["version"], arch),
         "properties": [{"name": "podctl:how", "value": scope}],
     }
+    if not note.get("built_here"):
+        made["supplier"] = {"name": "Debian"}
+    if note.get("sha256"):
+        made["hashes"] = [{"alg": "SHA-256", "content": note["sha256"]}]
     if note.get("file"):
         made["properties"].append({"name": "podctl:file", "value": note["file"]})
     if note.get("source"):
@@ -91,10 +100,12 @@ def main():
         components = [component(note, "depended on") for note in linked(arguments.linked)]
     components += [component(installed(name), "compiled in") for name in compiled_in()]
     components.sort(key=lambda each: (each["bom-ref"], json.dumps(each["properties"])))
-    # Two files of one package are one component.
+    # Two files of one package are one component, and then no hash is that of both.
     merged = {}
     for each in components:
         known = merged.setdefault(each["bom-ref"], each)
+        if known is not each:
+            known.pop("hashes", None)
         known["properties"] += [prop for prop in each["properties"] if prop not in known["properties"]]
     components = list(merged.values())
     podctl = f"pkg:generic/podctl@{arguments.version}"
@@ -104,6 +115,7 @@ def main():
         "version": 1,
         "metadata": {
             "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))),
+            "tools": [{"vendor": "podctl", "name": "packaging/sbom.py", "version": arguments.version}],
             "component": {
                 "type": "application",
                 "bom-ref": podctl,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes a wheel of what bundle.py has put together: `pip install` lays podctl into the environment's
-bin, its libraries into lib/podctl beside it, and the pages of man and the completions into share.
+bin, its libraries into share/podctl/lib, and the pages of man and the completions into share.
 Python is needed for that and never again: podctl is no script.
 
   wheel.py STAGE --version V --sbom FILE --readme FILE OUT-FOLDER
@@ -19,14 +19,18 @@ import zipfile
 TAG = "py3-none-manylinux_2_34_x86_64"
 
 
-def metadata(version, readme):
+# Of podctl, and of what it brings along.
+LICENCES = "Apache-2.0 AND BSD-3-Clause AND BSL-1.0 AND curl AND LGPL-2.1-or-later AND MIT AND Zlib"
+
+
+def metadata(version, readme, licences):
     lines = [
         "Metadata-Version: 2.4",
         "Name: podctl",
         f"Version: {version}",
         "Summary: Declarative Cloud TPU pods",
-        "License-Expression: Apache-2.0",
-        "License-File: LICENSE",
+        f"License-Expression: {LICENCES}",
+        *(f"License-File: {name}" for name in licences),
         "Keywords: tpu,google-cloud,jax,provisioning",
         "Classifier: Environment :: Console",
         "Classifier: Operating System :: POSIX :: Linux",
@@ -47,7 +51,10 @@ def contents(stage, version):
     """[(path in the wheel, path here)] of what STAGE has."""
     data = f"podctl-{version}.data"
     yield f"{data}/scripts/podctl", os.path.join(stage, "bin", "podctl")
-    for part in ("lib/podctl", "share/man", "share/bash-completion", "share/zsh", "share/fish", "share/podctl"):
+    # Not into lib: `pip install --target` takes it for Python's own and leaves it out.
+    for name in os.listdir(os.path.join(stage, "lib", "podctl")):
+        yield f"{data}/data/share/podctl/lib/{name}", os.path.join(stage, "lib", "podctl", name)
+    for part in ("share/man", "share/bash-completion", "share/zsh", "share/fish", "share/podctl"):
         for folder, _, names in os.walk(os.path.join(stage, part)):
             for name in names:
                 path = os.path.join(folder, name)
@@ -74,8 +81,10 @@ def main():
             files[name] = file.read()
     with open(arguments.sbom, "rb") as file:
         files[f"{info}/sboms/podctl.cdx.json"] = file.read()
+    below = f"{info}/licenses/"
+    licences = sorted(name.removeprefix(below) for name in files if name.startswith(below))
     with open(arguments.readme, encoding="utf-8") as file:
-        files[f"{info}/METADATA"] = metadata(arguments.version, file.read()).encode()
+        files[f"{info}/METADATA"] = metadata(arguments.version, file.read(), licences).encode()
     files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: podctl {arguments.version}\n"
                               f"Root-Is-Purelib: false\nTag: {TAG}\n").encode()
     record = [f"{name},{digest(content)},{len(content)}" for name, content in sorted(files.items())]

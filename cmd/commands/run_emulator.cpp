@@ -68,7 +68,9 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
           (*emulator)->ssh_port());
     }
     if (options.workers == "sshd" && !(*emulator)->isolated_workers()) {
-      streams.err << "  They are light ones: sshd workers want a root who may make namespaces.\n";
+      streams.err
+          << "  They are light ones: sshd workers want openssh-server, and a root who may make "
+             "namespaces.\n";
     }
     if ((*emulator)->private_networks()) {
       streams.err << "  Each has a network of its own, with its pod and without a way out; "

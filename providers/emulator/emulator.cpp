@@ -99,8 +99,12 @@ Result<void> Emulator::Parts::MakeFarm(const Options& options, const std::string
                                 .port = options.ssh_port,
                                 .allow_namespaces = options.allow_namespaces,
                                 .network = options.network});
-    if (!made) return made.error();
-    if (options.workers == Workers::kSshd || (*made)->namespaces()) {
+    // Light ones do without what sshd needs.
+    const bool may_do_without = options.workers == Workers::kBest &&
+                                options.network != WorkerNetwork::kPrivate && !made &&
+                                made.error().code == ErrorCode::kFailedPrecondition;
+    if (!made && !may_do_without) return made.error();
+    if (made && (options.workers == Workers::kSshd || (*made)->namespaces())) {
       ssh_port = (*made)->port();
       isolated = (*made)->namespaces();
       private_networks = (*made)->own_network();

@@ -32,7 +32,8 @@
 namespace podctl::emulator {
 
 struct Options {
-  // kBest: sshd where each can be a machine of its own (in namespaces), else light.
+  // kBest: sshd where it is installed and each can be a machine of its own (in namespaces), else
+  // light.
   enum class Workers { kNone, kSshd, kLight, kBest };
   using Network = WorkerNetwork;
 

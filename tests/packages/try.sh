@@ -58,7 +58,8 @@ try_deb() {
   dpkg-query -W podctl | grep -q '+later$' || die "it was not upgraded"
   podctl version
   say "a purge"
-  apt purge --autoremove podctl
+  # What others only recommend apt would keep, though it came with podctl.
+  apt -o APT::AutoRemove::RecommendsImportant=false -o APT::AutoRemove::SuggestsImportant=false purge --autoremove podctl
   take_stock /try/after
   compare /try/before /try/after
 }
@@ -103,7 +104,7 @@ fi
 debian=${1:-} what=${2:-}
 suite=${suites[$debian]:-}
 made=$top/build/package
-[[ ! -d $store/packages-$suite ]] || made=$store/packages-$suite
+[[ ! -d $store/packages-$suite || $what != deb ]] || made=$store/packages-$suite
 case $what in
   deb) files=("$made"/podctl_*.deb) ;;
   wheel) files=("$top"/build/package/podctl-*.whl) ;;

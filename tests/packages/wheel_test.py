@@ -54,7 +54,7 @@ class WheelTest(unittest.TestCase):
             names = set(wheel.namelist())
             self.assertEqual(names, {
                 "podctl-1.2.3.data/scripts/podctl",
-                "podctl-1.2.3.data/data/lib/podctl/libcurl.so.4",
+                "podctl-1.2.3.data/data/share/podctl/lib/libcurl.so.4",
                 "podctl-1.2.3.data/data/share/man/man1/podctl.1",
                 "podctl-1.2.3.data/data/share/bash-completion/completions/podctl",
                 "podctl-1.2.3.dist-info/licenses/LICENSE",

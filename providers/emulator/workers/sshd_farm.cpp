@@ -67,9 +67,10 @@ std::string LastLine(const std::string& path) {
 Result<std::unique_ptr<SshdFarm>> SshdFarm::Make(Settings settings) {
   std::string sshd = FindProgram({"/usr/sbin/sshd", "/usr/local/sbin/sshd"});
   if (sshd.empty() || FindProgram({"/usr/bin/ssh-keygen", "/usr/local/bin/ssh-keygen"}).empty()) {
-    return MakeError(ErrorCode::kFailedPrecondition,
-                     "sshd and ssh-keygen are needed to run workers, and are not installed",
-                     "install openssh-server, or run without workers");
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        "sshd and ssh-keygen are needed to run such workers, and are not both installed",
+        "install openssh-server, or take `--workers light`");
   }
   if (FindProgram({"/bin/bash"}).empty()) {
     return MakeError(ErrorCode::kFailedPrecondition,
