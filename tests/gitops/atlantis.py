@@ -98,6 +98,12 @@ class World(Forge):
         (self.clone / "podctl.yaml").write_text("\n".join(lines) + text)
         (self.clone / "atlantis.yaml").write_text((written / "atlantis.yaml").read_text())
 
+    def podctl_of_a_person(self, *words):
+        return subprocess.run(
+            [self.options.podctl, *words], cwd=self.clone, capture_output=True, text=True,
+            env={**self.environment, "PODCTL_ENDPOINT": self.cloud, "TF_HTTP_USERNAME": USER,
+                 "TF_HTTP_PASSWORD": PASSWORD})
+
     def states(self):
         """Of all nodes."""
         return {node["state"] for node in self.asked(NODES + "?pageSize=10")["nodes"]}
@@ -161,18 +167,12 @@ def what_has_moved_on_is_refused(world):
     pull, text = world.propose("speech", ["research"], team="speech")
     check("a change is planned", "0 to add, 1 to change, 0 to destroy" in text, text)
     world.approve(pull)
-    run = subprocess.run(
-        [world.options.podctl, "state", "rm", "pod.research"],
-        env={**world.environment, "PODCTL_ENDPOINT": world.cloud, "TF_HTTP_USERNAME": USER,
-             "TF_HTTP_PASSWORD": PASSWORD}, cwd=world.clone, capture_output=True, text=True)
+    run = world.podctl_of_a_person("state", "rm", "pod.research")
     check("meanwhile somebody changes the state", run.returncode == 0, said(run))
     text = world.ask(pull, "atlantis apply")
     check("an apply of the old plan is refused", "tale" in text and "Apply complete" not in text,
           text)
-    run = subprocess.run(
-        [world.options.podctl, "import", "pod.research", "research"],
-        env={**world.environment, "PODCTL_ENDPOINT": world.cloud, "TF_HTTP_USERNAME": USER,
-             "TF_HTTP_PASSWORD": PASSWORD}, cwd=world.clone, capture_output=True, text=True)
+    run = world.podctl_of_a_person("import", "pod.research", "research")
     check("the pod is taken up again", run.returncode == 0, said(run))
     text = world.ask(pull, "atlantis plan")
     check("a new plan is made on `atlantis plan`", "1 to change" in text, text)
