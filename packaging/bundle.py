@@ -79,9 +79,10 @@ def lay_sources(licences, brought):
             shutil.copyfile(path, os.path.join(licences, name))
     sources = sorted({(note["source"], note["source_version"]) for note in brought})
     with open(os.path.join(licences, "SOURCES"), "w", encoding="utf-8") as file:
-        file.write("The libraries are Debian's. What each was made of, with all that Debian has changed:\n\n")
+        file.write("The libraries are Debian's. What each was made of, with all that Debian has changed, is this source package;\n"
+                   "Debian's archive of snapshots keeps every version:\n\n")
         for source, version in sources:
-            file.write(f"{source} {version}  https://snapshot.debian.org/package/{source}/{version}/\n")
+            file.write(f"{source} {version}\n")
 
 
 def bring(stage, slim):

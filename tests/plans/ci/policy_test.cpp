@@ -104,13 +104,13 @@ TEST_F(Policies, ALongSentenceIsCutBetweenCharacters) {
 }
 
 TEST_F(Policies, TheFolderHereComesBeforeThatOfTheRepository) {
-  EXPECT_THAT(*FindPolicies(files_, "", "/work"), IsEmpty());
-  ASSERT_TRUE(files_.MakeFolders("/work/policy"));
-  EXPECT_EQ(*FindPolicies(files_, "", "/work"), "/work/policy");
+  EXPECT_THAT(*FindPolicies(files_, "", "/repository"), IsEmpty());
+  ASSERT_TRUE(files_.MakeFolders("/repository/policy"));
+  EXPECT_EQ(*FindPolicies(files_, "", "/repository"), "/repository/policy");
   ASSERT_TRUE(files_.MakeFolders("policy"));
-  EXPECT_EQ(*FindPolicies(files_, "", "/work"), "policy");
-  EXPECT_EQ(*FindPolicies(files_, "/work/policy", ""), "/work/policy");
-  const auto none = FindPolicies(files_, "polcy", "/work");
+  EXPECT_EQ(*FindPolicies(files_, "", "/repository"), "policy");
+  EXPECT_EQ(*FindPolicies(files_, "/repository/policy", ""), "/repository/policy");
+  const auto none = FindPolicies(files_, "polcy", "/repository");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().message, "`polcy` is no folder");
 }
