@@ -287,8 +287,7 @@ Result<Diagnostics> AskPoliciesOf(const CiDoors& doors, const std::string& folde
       fmt::format("{}/podctl-plan-{}.json", ScratchFolder(doors.environment), doors.random.Uuid()));
   const auto written = doors.files.WriteNew(text.path(), ToJson(TerraformPlan(plan)), 0600);
   if (!written) return written.error();
-  return AskPolicies({doors.processes, doors.files, doors.environment, doors.interrupted}, folder,
-                     text.path());
+  return AskPolicies({doors.processes, doors.environment, doors.interrupted}, folder, text.path());
 }
 
 // What the policies deny is no sound plan: it is not kept, and no apply carries it out.

@@ -16,7 +16,6 @@ namespace podctl {
 
 struct PolicyDoors {
   ProcessRunner& processes;
-  FileSystem& files;
   const Environment& environment;
   std::stop_token stop;
 };

@@ -36,7 +36,7 @@ class Policies : public ::testing::Test {
  protected:
   Result<Diagnostics> Ask(int code, const std::string& out, const std::string& err = "") {
     conftest_.answer = ProcessResult{code, out, err};
-    return AskPolicies({conftest_, files_, environment_, {}}, "policy", "/tmp/plan.json");
+    return AskPolicies({conftest_, environment_, {}}, "policy", "/tmp/plan.json");
   }
 
   OneAnswer conftest_;
