@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "state/state_json.h"
+#include "state/stores/aside_file.h"
 #include "state/stores/local_store.h"
 
 namespace podctl {
@@ -131,15 +132,7 @@ Result<void> LinkOrCopy(FileSystem& files, const std::string& target, const std:
   Result<void> linked = files.Link(target, to);
   if (linked || linked.error().code != ErrorCode::kUnimplemented) return linked;
   // Not in place: a copy that was interrupted must not look like a generation.
-  const std::string part = to + ".part";
-  (void)files.Remove(part);
-  if (Result<void> written = files.WriteNew(part, text, kPrivateFile); !written) {
-    (void)files.Remove(part);
-    return written;
-  }
-  Result<void> renamed = files.RenameToNew(part, to);
-  if (!renamed) (void)files.Remove(part);
-  return renamed;
+  return WriteNewWhole(files, to, text, kPrivateFile);
 }
 
 }  // namespace
@@ -256,7 +249,7 @@ Result<std::string> LocalStore::SaveAside(const State& state) {
     for (int number = 1; number <= kMostAside; ++number) {
       const std::string path = (folder == "." ? "" : folder + "/") + name +
                                (number > 1 ? fmt::format("-{}", number) : "");
-      Result<void> written = files_.WriteNew(path, text, kPrivateFile);
+      Result<void> written = WriteNewWhole(files_, path, text, kPrivateFile);
       if (written) {
         // The bytes are on the disk; a name that gets lost would take a loss of power as well.
         (void)files_.SyncFolder(folder);
@@ -264,7 +257,6 @@ Result<std::string> LocalStore::SaveAside(const State& state) {
         return path;
       }
       if (written.error().code == ErrorCode::kAlreadyExists) continue;
-      (void)files_.Remove(path);
       problems += (problems.empty() ? "" : "; ") + written.error().message;
       break;
     }

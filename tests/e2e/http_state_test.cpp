@@ -52,7 +52,7 @@ class HttpState : public ::testing::TestWithParam<Kind> {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(box_.Path("."))) {
       const std::string name = entry.path().filename();
-      if (name.starts_with("podctl.errored-")) names.push_back(name);
+      if (name.starts_with("podctl.errored-") && !name.ends_with(".part")) names.push_back(name);
     }
     return names;
   }

@@ -38,7 +38,7 @@ class StatePlacesTest : public ::testing::Test {
   std::string Aside() const {
     for (const auto& entry : std::filesystem::directory_iterator(box_.Path("."))) {
       const std::string name = entry.path().filename();
-      if (name.starts_with("podctl.errored-")) return name;
+      if (name.starts_with("podctl.errored-") && !name.ends_with(".part")) return name;
     }
     return "";
   }

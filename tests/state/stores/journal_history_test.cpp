@@ -113,6 +113,24 @@ TEST(JournalStore, WhatCannotBeSavedAsideThereIsSavedHere) {
   EXPECT_TRUE(run->files.FileText("/tmp/podctl.errored-2"));
 }
 
+TEST(JournalStore, WhoFindsWhatIsSavedHereFindsAllOfIt) {
+  int times_there = 0;
+  for (int steps = 0; steps < 20; ++steps) {
+    JournalWorld world;
+    auto run = world.OpenWithSample();
+    run->blobs.Kill();
+    run->files.StopAfter(steps);
+    (void)run->store.SaveAside(run->state);
+    run->files.Restart();
+    const auto text = run->files.FileText("/tmp/podctl.errored-2");
+    if (!text) continue;
+    ++times_there;
+    EXPECT_TRUE(NotesFromJson(*text, "aside", RememberedKinds())) << steps << ": " << *text;
+  }
+  EXPECT_GT(times_there, 0);
+  EXPECT_LT(times_there, 20);
+}
+
 // What an outage left replaces what it follows, and nothing that anybody saved since.
 TEST(JournalStore, NotesOfAnOutageArePushedOnlyWhereTheyBelong) {
   for (const bool lost_answer : {false, true}) {

@@ -282,6 +282,25 @@ TEST(SaveAside, WritesWhatPushTakes) {
   EXPECT_EQ(*store.SaveAside(state), "/project/podctl.state.json.errored-2-2");
 }
 
+TEST(SaveAside, WhoFindsItFindsAllOfIt) {
+  int times_there = 0;
+  for (int steps = 0; steps < 20; ++steps) {
+    FakeMachine machine;
+    RunOnce(machine);
+    LocalRun store = machine.Open();
+    const State state = *store.Load()->state;
+    machine.files.StopAfter(steps);
+    (void)store.SaveAside(state);
+    machine.files.Restart();
+    const auto text = machine.files.FileText("/project/podctl.state.json.errored-2");
+    if (!text) continue;
+    ++times_there;
+    EXPECT_TRUE(StateFromJson(*text, "aside", RememberedKinds())) << steps << ": " << *text;
+  }
+  EXPECT_GT(times_there, 0);
+  EXPECT_LT(times_there, 20);
+}
+
 TEST(SaveAside, FallsBackToTheFolderForTemporaryFiles) {
   FakeMachine machine;
   RunOnce(machine);
