@@ -3,7 +3,8 @@
 # different length, at different times of day, by another umask, language and number of jobs, and
 # compiled anew. By hand, since it takes as long as two builds:
 #
-#   tests/packages/reproducible.sh [deb|wheel|tarball...]
+#   ./dev package twice [deb|wheel|tarball...]
+#   ./dev fresh 12 package twice    on a bare Debian, with its newest libraries
 #
 # What differs is named, and both are left in build/reproducible for diffoscope to look into.
 set -euo pipefail
