@@ -3,15 +3,7 @@
 # folder that has a podctl.yaml, with all its files; and those of the folder pipelines/ as a table of
 # their own. The description of one is the first line of its spec, which must be a comment.
 
-# literal(RESULT PATH): the file as C++ string literals.
-function(literal RESULT PATH)
-  # Read as hex, so that no character of the text means anything to CMake.
-  file(READ "${PATH}" HEX HEX)
-  string(REGEX REPLACE "(..)" "\\\\x\\1" BYTES "${HEX}")
-  # A literal a line keeps each short; \x takes as many digits as it finds, so literals end at lines.
-  string(REGEX REPLACE "\\\\x0a" "\\\\n\"\n     \"" BYTES "${BYTES}")
-  set(${RESULT} "\"${BYTES}\"" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/literal.cmake")
 
 file(GLOB FLAT RELATIVE "${FOLDER}" "${FOLDER}/*.yaml.tmpl")
 file(GLOB FOLDERS RELATIVE "${FOLDER}" "${FOLDER}/*/podctl.yaml")

@@ -40,6 +40,11 @@ Error NoSuchJob(const std::string& job, const std::string& pod) {
 
 void TellStart(const DetachedStart& start, const StartEvent& news, Streams& streams) {
   const WorkerAccess& any = start.workers.front();
+  if (!news.ended.empty()) {
+    streams.err << fmt::format(
+        "It ran on {} alone, which was ended: its workers begin together.\n",
+        WorkersName(any.pod, {news.ended.begin(), news.ended.end()}, any.per_slice));
+  }
   if (!news.already.empty()) {
     streams.err << fmt::format(
         "It runs on {} already; the others are started.\n",

@@ -87,6 +87,40 @@ std::string Time(std::int64_t unix_time) {
   return FormatTimestamp(Clock::SystemTime(std::chrono::seconds(unix_time)));
 }
 
+// Below the table: what a row of it has no room for.
+std::string GangText(const std::string& job, const workers::GangNews& gang, int per_slice) {
+  std::string text;
+  if (gang.attempt > 1) {
+    text += fmt::format("{}: attempt {} of {}.\n", job, gang.attempt, gang.attempts);
+  }
+  if (const auto& first = gang.first) {
+    const std::string of =
+        gang.attempts > 1 ? fmt::format(" of attempt {}", first->attempt) : std::string();
+    text += fmt::format("{}: worker {} {}, {} after the start{}; the others were ended for it.\n",
+                        job, FormatWorkers({first->worker}, per_slice), first->cause,
+                        FormatDuration(first->after), of);
+  }
+  if (!gang.waiting.empty()) {
+    text +=
+        fmt::format("{}: waiting for worker{} {}, without which it does not go on.\n", job,
+                    gang.waiting.size() == 1 ? "" : "s", FormatWorkers(gang.waiting, per_slice));
+  }
+  return text;
+}
+
+void AddGang(const workers::GangNews& gang, Value* document) {
+  document->Set("attempt", gang.attempt);
+  document->Set("attempts", gang.attempts);
+  document->Set("first", gang.first
+                             ? Value::Map{{"attempt", gang.first->attempt},
+                                          {"worker", gang.first->worker},
+                                          {"after_ms", std::int64_t{gang.first->after.count()}},
+                                          {"reason", gang.first->reason},
+                                          {"cause", gang.first->cause}}
+                             : Value());
+  document->Set("waiting_for", ListOf(gang.waiting));
+}
+
 Ink InkOf(const std::string& state) {
   if (state == "killed") return Ink::kYellow;
   return state == "running" ? Ink::kCyan : state == "done" ? Ink::kGreen : Ink::kRed;
@@ -106,7 +140,11 @@ std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_sl
   const auto state = [&](std::size_t row, std::size_t column, const std::string& cell) {
     return row > 0 && column == 1 ? paint(InkOf(rows[row - 1].State()), cell) : cell;
   };
-  return BoldHead(TableText(table, state), paint);
+  std::string text = BoldHead(TableText(table, state), paint);
+  for (const JobRow& row : rows) {
+    if (const auto gang = GangOf(all, row.name)) text += GangText(row.name, *gang, per_slice);
+  }
+  return text;
 }
 
 std::string UnheardText(const std::vector<WorkerAnswer>& answers) {
@@ -138,7 +176,10 @@ Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
     }
   }
   const auto job = [&](const JobRow& row) {
-    return Value::Map{{"name", row.name}, {"state", row.State()}, {"workers", by_name[row.name]}};
+    Value document =
+        Value::Map{{"name", row.name}, {"state", row.State()}, {"workers", by_name[row.name]}};
+    if (const auto gang = GangOf(all, row.name)) AddGang(*gang, &document);
+    return document;
   };
   return Value::Map{{"format_version", "1.0"}, {"pod", pod}, {"jobs", ListOf(Rows(all), job)}};
 }

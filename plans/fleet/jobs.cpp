@@ -9,6 +9,7 @@
 #include "plans/fleet/run/start_gate.h"
 #include "plans/jobs/ranks.h"
 #include "plans/kinds/pod/record.h"
+#include "providers/base/certificate.h"
 #include "providers/base/digest.h"
 #include "providers/base/error.h"
 #include "providers/base/worker_selection.h"
@@ -20,6 +21,8 @@ namespace {
 using workers::JobStatus;
 
 constexpr std::chrono::hours kLongestKillGrace{1};
+// Until the last of a gang has come, where they cannot all be started at once.
+constexpr std::chrono::minutes kLongestAssembly{5};
 
 // What the answers tell; one that cannot be read counts as none.
 std::vector<WorkerJobs> ReadJobs(std::vector<WorkerAnswer>* answers) {
@@ -36,9 +39,11 @@ std::vector<WorkerJobs> ReadJobs(std::vector<WorkerAnswer>* answers) {
   return all;
 }
 
-workers::JobStart StartOf(const DetachedStart& start, std::size_t i, const std::string& run) {
-  workers::JobStart job{start.name,     run, start.commands[i], start.environments[i], start.grace,
-                        start.container};
+workers::JobStart StartOf(const DetachedStart& start, std::size_t i, const std::string& run,
+                          const std::shared_ptr<const workers::Gang>& gang) {
+  workers::JobStart job{
+      start.name, run, start.commands[i], start.environments[i], start.grace, start.container,
+      gang,       i};
   job.environment["PODCTL_RUN"] = run;
   return job;
 }
@@ -134,18 +139,38 @@ Start Decide(const std::string& pod, int per_slice, const std::string& name,
 
 // What is run where nothing of it runs yet. Most workers are given the same; it is kept once.
 std::vector<ssh::Job> JobsOf(const DetachedStart& detached, const Start& start,
-                             const std::string& run) {
+                             const std::string& run,
+                             const std::shared_ptr<const workers::Gang>& gang) {
   std::map<std::string, std::shared_ptr<const std::string>> inputs;
   std::vector<ssh::Job> jobs;
   for (std::size_t i = 0; i < detached.workers.size(); ++i) {
     if (start.already.contains(detached.workers[i].index)) continue;
-    const workers::JobStart job = StartOf(detached, i, run);
+    const workers::JobStart job = StartOf(detached, i, run, gang);
     const std::string text = workers::StartInput(job);
     auto& input = inputs[text];
     if (!input) input = std::make_shared<const std::string>(text);
     jobs.push_back({detached.workers[i], workers::StartCommand(job), input});
   }
   return jobs;
+}
+
+// What is left of a run whose other workers are gone. False when that could not be.
+bool EndRest(WorkerRounds& rounds, const DetachedStart& detached, const Start& start,
+             StartReport* report) {
+  std::vector<WorkerAccess> rest;
+  for (const WorkerAccess& worker : detached.workers) {
+    if (start.already.contains(worker.index)) rest.push_back(worker);
+  }
+  KillReport killed = KillJob(rounds, rest, {detached.name, {}, "its other workers are gone"});
+  report->interrupted = rounds.stopped();
+  if (!report->interrupted && AllAnswered(killed.answers) && !killed.runs) return true;
+  report->answers = std::move(killed.answers);
+  if (!report->interrupted) {
+    report->refusal =
+        MakeError(ErrorCode::kUnavailable, "what is left of an earlier start could not be ended",
+                  "`podctl doctor` says how those workers are.");
+  }
+  return false;
 }
 
 }  // namespace
@@ -167,6 +192,26 @@ std::string JobStateWords(const JobStatus& job) {
 
 std::string WhoEnded(const JobStatus& job) {
   return job.state == JobStatus::State::kEnded ? workers::WhoOf(job.ended_by) : std::string();
+}
+
+std::optional<workers::GangNews> GangOf(const std::vector<WorkerJobs>& found,
+                                        const std::string& job) {
+  std::optional<workers::GangNews> all;
+  std::set<int> waiting;
+  for (const WorkerJobs& worker : found) {
+    for (const JobStatus& each : worker.jobs) {
+      if (each.name != job || !each.gang) continue;
+      const bool further = !all || each.gang->attempt > all->attempt ||
+                           (each.gang->attempt == all->attempt && each.gang->first &&
+                            (!all->first || each.gang->first->attempt > all->first->attempt));
+      if (further) all = each.gang;
+      if (each.state == JobStatus::State::kRunning) {
+        waiting.insert(each.gang->waiting.begin(), each.gang->waiting.end());
+      }
+    }
+  }
+  if (all) all->waiting.assign(waiting.begin(), waiting.end());
+  return all;
 }
 
 Error BadJobName(const std::string& name) {
@@ -256,14 +301,31 @@ StartReport StartJob(WorkerRounds& rounds, Random& random, const DetachedStart& 
   }
   const std::string digest = DigestOf(detached);
   const WorkerAccess& any = detached.workers.front();
-  const Start start = Decide(any.pod, any.per_slice, detached.name, digest, look.found);
+  Start start = Decide(any.pod, any.per_slice, detached.name, digest, look.found);
   report.refusal = start.refusal;
   if (report.refusal) return report;
+  StartEvent news;
+  std::shared_ptr<workers::Gang> gang;
+  if (detached.gang) {
+    // A gang has no place for one that comes later: its key is kept nowhere.
+    if (!start.run.empty() && !EndRest(rounds, detached, start, &report)) return report;
+    news.ended = std::exchange(start, Start{}).already;
+    gang = std::make_shared<workers::Gang>(*detached.gang);
+    Result<std::string> certificate = MakeCertificate();
+    if (!certificate) {
+      report.refusal = certificate.error();
+      return report;
+    }
+    gang->certificate = *std::move(certificate);
+  }
+  const auto most = rounds.MostAtOnce(detached.workers);
+  const bool in_turn = detached.workers.size() - start.already.size() > most;
+  if (gang && in_turn) gang->assembly = kLongestAssembly;
   const std::string run = start.run.empty() ? digest + "-" + random.Uuid().substr(0, 8) : start.run;
-  std::vector<ssh::Job> jobs = JobsOf(detached, start, run);
-  StartEvent news{start.already, std::nullopt};
+  std::vector<ssh::Job> jobs = JobsOf(detached, start, run, gang);
+  news.already = start.already;
   CommonStart common(jobs.size());
-  if (const auto most = rounds.MostAtOnce(detached.workers); jobs.size() > most) {
+  if (in_turn) {
     news.most = most;
     common.StartInTurn();
   }

@@ -30,6 +30,11 @@ std::string JobStateWords(const workers::JobStatus& job);
 // did.
 std::string WhoEnded(const workers::JobStatus& job);
 
+// What the workers' gangs say of a job, taken together: of the furthest attempt who failed first
+// and who is waited for. nullopt: it is none.
+std::optional<workers::GangNews> GangOf(const std::vector<WorkerJobs>& found,
+                                        const std::string& job);
+
 Error BadJobName(const std::string& name);
 
 struct JobsReport {
@@ -64,6 +69,9 @@ struct DetachedStart {
   std::string identity;
   std::chrono::seconds grace = kEndingGrace;
   std::string container = {};  // its name; empty: it runs in none
+  // Its workers live and die together; the members are `workers`. Its certificate is made at the
+  // start.
+  std::optional<workers::Gang> gang = {};
 };
 // Of one command for all of them. `record`: of `pod`.
 DetachedStart StartOfCommand(const std::string& name, const std::string& pod,
@@ -74,6 +82,7 @@ DetachedStart StartOfCommand(const std::string& name, const std::string& pod,
 // What is known before the start, and worth a word then.
 struct StartEvent {
   std::set<int> already;            // workers on which the same run is under way
+  std::set<int> ended;              // on which a gang's was that had lost others, and is ended now
   std::optional<std::size_t> most;  // so many can be connected to at once: they begin in turn
 };
 
@@ -89,7 +98,8 @@ struct StartReport {
   bool Whole() const { return begun && started.size() == answers.size(); }
 };
 // Starts it on all of its workers, or on none when one of them cannot be asked. Where a start was
-// cut short, the same command under the same name starts what is missing. `on_event` is called at
+// cut short, the same command under the same name starts what is missing; what is left of a gang is
+// ended, and all of it is started anew. `on_event` is called at
 // most once, before the start.
 StartReport StartJob(WorkerRounds& rounds, Random& random, const DetachedStart& start,
                      const std::function<void(const StartEvent&)>& on_event);

@@ -141,9 +141,10 @@ std::string ScriptOf(const JobSpec& job, const LaunchRequest& request, Where whe
   script += CondaText(job);
   if (server) {
     script += fmt::format(
-        "python3 -m torch_xla.core.xrt_run_server --port {}{} || echo \"the XRT server did not "
-        "start\" >&2\n",
-        kXrtServerPort, request.attempt > 1 ? " --restart" : "");
+        "[ \"${{PODCTL_ATTEMPT:-1}}\" = 1 ] && podctl_restart= || podctl_restart=--restart\n"
+        "python3 -m torch_xla.core.xrt_run_server --port {} $podctl_restart || echo \"the XRT "
+        "server did not start\" >&2\n",
+        kXrtServerPort);
   }
   if (job.launcher == Launcher::kEstimator) {
     const std::string folder = RunFolder(job.name);
@@ -204,6 +205,7 @@ Result<Launch> MakeLaunch(const JobSpec& spec, const LaunchPod& pod, const Launc
   for (std::size_t i = 0; i < workers->size(); ++i) {
     WorkerLaunch worker;
     worker.worker = (*workers)[i];
+    worker.address = pod.workers[static_cast<std::size_t>(worker.worker)].address;
     worker.env = VariablesOf(*job, pod, request, *workers, i);
     worker.script = ScriptOf(*job, request, Where::kPod, worker.env);
     launch.workers.push_back(std::move(worker));

@@ -49,6 +49,7 @@ struct LaunchRequest {
 
 struct WorkerLaunch {
   int worker = 0;
+  std::string address = {};  // as the other workers reach it
   std::map<std::string, std::string> env;
   std::string script;  // POSIX shell; ends in the command itself
 };

@@ -23,8 +23,6 @@ constexpr std::size_t kLongestText = 200;
 constexpr const char* kSupervisor = R"sh(
 job=$1
 cd || exit 1
-read -r run <"$job/run"
-export PODCTL_RUN_MARK="$HOME/.podctl/run/${job##*/}#$run"
 stat=$(cat /proc/$$/stat)
 stat=${stat##*) }
 set -- $stat
@@ -34,6 +32,9 @@ echo "$$ $1 $(cat /proc/sys/kernel/random/boot_id)" >"$job/pid.new" && mv "$job/
 # What it says may be secret, and whoever runs the job has it now.
 command -p rm -f "$job/environment"
 export PODCTL_JOB="${job##*/}"
+[ ! -e "$job/gang.json" ] || exec python3 -I "$job/gang.py" "$job"
+read -r run <"$job/run"
+export PODCTL_RUN_MARK="$HOME/.podctl/run/${job##*/}#$run"
 trap : TERM INT HUP QUIT
 "${SHELL:-/bin/sh}" "$job/command" </dev/null >"$job/log" 2>&1 &
 command=$!
@@ -76,17 +77,32 @@ rm -rf "$new"
 # What came over may be secret: it stays only where it becomes a job.
 trap "rm -rf \"\$new\"" EXIT
 trap "exit 1" HUP INT TERM
+if [ -n "$gang" ] &&
+  ! python3 -I -c "import sys, asyncio, ssl; sys.exit(sys.version_info < (3, 7))" 2>/dev/null; then
+  echo "python3 (3.7 or later, with its module ssl), by which the workers of a job watch over each other, is not there" >&2
+  exit 1
+fi
 mkdir "$new" || exit 1
 echo "podctl-run staged" >&2
 cat >"$new/input" || exit 1
 # Another worker is not ready, or podctl is gone.
 [ "$(tail -n 1 "$new/input")" = go ] || { rm -rf "$new"; exit 93; }
 sed -i "\$d" "$new/input"
-lines=$(sed -n "1s/^podctl-job //p" "$new/input")
+sizes=$(sed -n "1s/^podctl-job //p" "$new/input")
+read -r lines pem program <<TEXT
+$sizes
+TEXT
 [ -n "$lines" ] || { echo "the job did not come over whole" >&2; exit 1; }
 # The session's own variables first: a service manager would start it without them.
 printf "%s\n" "$session" >"$new/environment"
 tail -n +2 "$new/input" | head -n "$lines" >>"$new/environment"
+if [ -n "$program" ]; then
+  at=$((lines+2))
+  tail -n "+$at" "$new/input" | head -n 1 >"$new/gang.json"
+  tail -n "+$((at+1))" "$new/input" | head -n "$pem" >"$new/gang.pem"
+  tail -n "+$((at+1+pem))" "$new/input" | head -n "$program" >"$new/gang.py"
+  lines=$((lines+1+pem+program))
+fi
 tail -n "+$((lines+2))" "$new/input" >"$new/command"
 rm -f "$new/input"
 printf "%s\n" "$supervisor" >"$new/supervisor"
@@ -108,10 +124,13 @@ as_service() {
 if ! as_service; then
   setsid /bin/sh "$job/supervisor" "$job" 9>&- </dev/null >/dev/null 2>&1 &
 fi
+is_up() {
+  [ -s "$job/pid" ] && { [ -z "$gang" ] || grep -qs ^attempt "$job/gang"; }
+}
 i=0
-while [ ! -s "$job/pid" ]; do
+while ! is_up; do
   if [ $i -ge 100 ]; then
-    rm -f "$job/environment"
+    rm -f "$job/environment" "$job/gang.json" "$job/gang.pem"
     echo "its supervisor did not come up" >&2
     exit 1
   fi
@@ -180,7 +199,7 @@ if [ -d "$job" ] && sound "$job"; then
       echo "137 $(date +%s)" >"$job/exit"
   fi
   # Of one that never started.
-  is_alive "$job" || rm -f "$job/environment"
+  is_alive "$job" || rm -f "$job/environment" "$job/gang.json" "$job/gang.pem"
   tell "$job"
 fi
 echo end
@@ -263,15 +282,28 @@ std::string_view JobStateName(JobStatus::State state) {
 std::string StartCommand(const JobStart& job) {
   return InPlainShell(
       fmt::format("session=$(export -p)\nname={}\nrun={}\ngrace={}\ncontainer={}\n"
-                  "supervisor='{}'\nfind_root() {{{}}}\n{}{}",
-                  job.name, job.run, job.grace.count(), ShellQuote(job.container), kSupervisor,
-                  kFindRoot, KnowJobs(), kStart));
+                  "gang={}\nsupervisor='{}'\nfind_root() {{{}}}\n{}{}",
+                  job.name, job.run, job.grace.count(), ShellQuote(job.container),
+                  job.gang ? "yes" : "", kSupervisor, kFindRoot, KnowJobs(), kStart));
 }
 
 std::string StartInput(const JobStart& job) {
   const std::string environment = ExportLines(job.environment);
-  const auto lines = std::count(environment.begin(), environment.end(), '\n');
-  std::string text = fmt::format("podctl-job {}\n{}{}", lines, environment, job.command);
+  const auto lines = [](std::string_view text) {
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  std::string text;
+  if (job.gang) {
+    const std::string& pem = job.gang->certificate;
+    const std::string_view program = kGangProgram;
+    text = fmt::format(
+        "podctl-job {} {} {}\n{}{}\n{}{}", lines(environment), lines(pem), lines(program),
+        environment, GangConfig(*job.gang, job.member, job.name, job.run, job.grace, job.container),
+        pem, program);
+  } else {
+    text = fmt::format("podctl-job {}\n{}", lines(environment), environment);
+  }
+  text += job.command;
   if (text.back() != '\n') text += '\n';
   return text;
 }
@@ -288,7 +320,14 @@ Result<std::vector<JobStatus>> ParseJobs(const std::vector<std::string>& lines) 
   auto line = std::find(lines.begin(), lines.end(), kJobsFirstLine);
   while (line != lines.end() && ++line != lines.end()) {
     if (*line == "end") return jobs;
-    constexpr std::string_view kBy = "by ";  // of the job before
+    constexpr std::string_view kGang = "gang ";  // of the job before, as is the next
+    if (line->starts_with(kGang) && !jobs.empty()) {
+      auto& news = jobs.back().gang;
+      if (!news) news.emplace();
+      if (!ReadGangLine(std::string_view(*line).substr(kGang.size()), &*news)) return broken();
+      continue;
+    }
+    constexpr std::string_view kBy = "by ";
     if (line->starts_with(kBy) && !jobs.empty()) {
       jobs.back().ended_by =
           VisibleControls(std::string_view(*line).substr(kBy.size(), kLongestText));
@@ -359,7 +398,7 @@ start_of() {
 sound() {
   case ${1##*/} in ""|.*|-*|*[!A-Za-z0-9._-]*) return 1 ;; esac
   [ ${#1} -le $((${#jobs} + 65)) ] || return 1
-  for each in pid exit run started command log grace relays container attached ended-by \
+  for each in pid exit run started command log grace relays container attached ended-by gang \
     ending/result ending/by; do
     [ ! -e "$1/$each" ] || [ -f "$1/$each" ] || return 1
   done
@@ -396,6 +435,9 @@ tell() {
   line=$(head -n 1 "$1/command" 2>/dev/null | cut -c 1-200 | tr -cd "[:print:]")
   printf "job %s %s %s %s %s %s %s %s\n" "${1##*/}" "$run" $state "$code" "$started" "$ended" \
     "$size" "$line"
+  if [ -f "$1/gang" ]; then
+    head -n 4 "$1/gang" | cut -c 1-400 | tr -cd "[:print:]\n" | sed -n "s/./gang &/p"
+  fi
   ender=$(who_ended "$1")
   [ -z "$ender" ] || printf "by %s\n" "$ender"
 }

@@ -14,7 +14,8 @@
 //   ending       a folder: somebody ends it; ended-by: who asked for that
 //   over         its command has ended, and the supervisor is about to say so
 // The supervisor is a shell, started by systemd-run where there is a systemd, else by setsid; it
-// takes the exit code. An attached run (runs.h) has such a folder too, with attached (whose it is),
+// takes the exit code. Of a gang (gang.h) it becomes gang.py, which has a second process beside it
+// in relays. An attached run (runs.h) has such a folder too, with attached (whose it is),
 // relays (the numbers of the shells that hold its connection), and out and err, by which its output
 // goes there. Names are letters, digits, '.', '_' and '-', at most 64 of them.
 #pragma once
@@ -22,6 +23,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +31,7 @@
 
 #include "providers/base/ending_text.h"
 #include "providers/base/error.h"
+#include "providers/workers/gang.h"
 
 namespace podctl::workers {
 
@@ -41,6 +44,9 @@ struct JobStart {
   std::map<std::string, std::string> environment;
   std::chrono::seconds grace = kEndingGrace;
   std::string container = {};  // its name; empty: it runs in none
+  // Whose workers live and die together, and which of its members this worker is; null: of none.
+  std::shared_ptr<const Gang> gang = nullptr;
+  std::size_t member = 0;
 };
 
 // Exit codes of the texts below that tell more than 0 and 1.
@@ -69,6 +75,7 @@ struct JobStatus {
   std::uint64_t log_bytes = 0;
   std::string command;        // its first line, cut
   std::string ended_by = {};  // who asked for its end, and how, in a line; empty: nobody known
+  std::optional<GangNews> gang = {};  // nullopt: it is none
 };
 // Who of `ended_by`: "alice@laptop" of "alice@laptop: podctl kill research train".
 std::string WhoOf(const std::string& ended_by);

@@ -99,12 +99,6 @@ int Detach(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
            const std::function<void()>& on_started, Reporter& reporter, Streams& streams) {
   const DetachHooks hooks{
       .on_event = [&](const PrepareEvent& news) { ShowRemark(streams, PrepareEventText(news)); },
-      .on_ready =
-          [&] {
-            if (job.restart.attempts == 0 || streams.json) return;
-            streams.err << "A detached job is not started again: `podctl run` without `--detach` "
-                           "watches over it.\n";
-          },
       .on_start = [&](const DetachedStart& start,
                       const StartEvent& news) { TellStart(start, news, streams); }};
   const DetachReport done = DetachJob(doors, spec, job, request, hooks);

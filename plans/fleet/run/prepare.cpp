@@ -457,6 +457,18 @@ DetachedStart StartOfJob(const ReadyLaunch& ready, const JobSpec& job) {
   }
   start.grace = job.grace;
   start.container = ContainerOf(job);
+  // One of these commands does not wait for the others.
+  const bool together = job.launcher != Launcher::kShell;
+  if (together && (start.workers.size() > 1 || job.restart.attempts > 0)) {
+    workers::Gang& gang = start.gang.emplace();
+    for (const WorkerLaunch& worker : ready.launch.workers) {
+      gang.members.push_back({worker.worker, worker.address});
+    }
+    gang.restarts = job.restart.attempts;
+    for (const RestartReason reason : job.restart.on) {
+      gang.on.emplace_back(RestartReasonName(reason));
+    }
+  }
   return start;
 }
 

@@ -288,7 +288,6 @@ DetachReport DetachJob(const DetachDoors& doors, const Spec& spec, const JobSpec
                               hooks.on_event);
   }
   if (done.blocker) return done;
-  if (hooks.on_ready) hooks.on_ready();
   done.start = StartOfJob(*ready, job);
   done.target = std::move(ready->target);
   done.report = StartJob(doors.rounds, doors.random, done.start,

@@ -96,7 +96,6 @@ struct DetachDoors {
 // Who hears of it.
 struct DetachHooks {
   PrepareListener on_event;
-  std::function<void()> on_ready = {};  // nothing hinders it any more; may be empty
   std::function<void(const DetachedStart& start, const StartEvent& news)> on_start;
 };
 

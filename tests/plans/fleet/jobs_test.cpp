@@ -17,6 +17,7 @@ using testing::FakeRandom;
 using testing::FakeWorkers;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::NotedRounds;
 using ::testing::SizeIs;
 using testing::SomeWorkers;
@@ -49,12 +50,15 @@ class JobsTest : public ::testing::Test {
   }
   Answer Say(const ssh::Job& job) {
     const auto worker = static_cast<std::size_t>(job.worker.index);
+    const bool kills = job.command.find("end_job") != std::string::npos;
+    if (kills && kill_.contains(worker)) return kill_[worker];
     if (job.feed == nullptr) return look_[worker];
     return begin_[worker];
   }
 
   std::vector<Answer> look_{3, Jobs()};
   std::vector<Answer> begin_{3};
+  std::map<std::size_t, Answer> kill_;  // else as look_
   FakeWorkers workers_{[this](const ssh::Job& job) { return Say(job); }};
   NotedRounds noted_;
   std::stop_source stop_;
@@ -118,6 +122,57 @@ TEST_F(JobsTest, AStartThatWasCutIsMadeWhole) {
   EXPECT_THAT(news_.already, ElementsAre(0, 1));
   EXPECT_THAT(report.started, ElementsAre(2));
   EXPECT_THAT(*workers_.rounds[1][0].input, HasSubstr(OurRun())) << "the same run";
+}
+
+// Whoever came later would not have the key by which its workers know each other.
+TEST_F(JobsTest, WhatIsLeftOfAGangIsEndedAndAllOfItBegun) {
+  start_.gang.emplace().members = {{0, "10.0.0.1"}, {1, "10.0.0.2"}, {2, "10.0.0.3"}};
+  look_[0] = Jobs({"train " + OurRun() + " running 0"});
+  look_[1] = Jobs({"train " + OurRun() + " ended 0"});
+  kill_[0] = Jobs({"train " + OurRun() + " ended 143"});
+  kill_[1] = look_[1];
+  const StartReport report = Start();
+  EXPECT_TRUE(report.Whole());
+  EXPECT_THAT(news_.ended, ElementsAre(0, 1));
+  EXPECT_THAT(news_.already, IsEmpty());
+  EXPECT_THAT(report.started, ElementsAre(0, 1, 2));
+  ASSERT_THAT(workers_.rounds, SizeIs(3));
+  for (const ssh::Job& job : workers_.rounds[2]) {
+    EXPECT_THAT(*job.input, Not(HasSubstr(OurRun()))) << "another run";
+    EXPECT_THAT(*job.input, HasSubstr("\"me\":" + std::to_string(job.worker.index)));
+    EXPECT_THAT(*job.input, HasSubstr("BEGIN CERTIFICATE"));
+  }
+}
+
+TEST_F(JobsTest, AGangOfWhichSomeCannotBeEndedIsNotBegun) {
+  start_.gang.emplace().members = {{0, "10.0.0.1"}, {1, "10.0.0.2"}, {2, "10.0.0.3"}};
+  look_[0] = Jobs({"train " + OurRun() + " running 0"});
+  kill_[0] = Jobs({"train " + OurRun() + " running 0"});
+  const StartReport report = Start();
+  EXPECT_FALSE(report.begun);
+  ASSERT_TRUE(report.refusal);
+  EXPECT_EQ(report.refusal->message, "what is left of an earlier start could not be ended");
+}
+
+TEST(GangOf, TellsOfTheFurthestAttempt) {
+  const auto status = [](int attempt, std::optional<workers::GangNews::First> first,
+                         std::vector<int> waiting) {
+    workers::JobStatus job;
+    job.name = "train";
+    job.gang = workers::GangNews{attempt, 6, std::move(first), std::move(waiting)};
+    return job;
+  };
+  const workers::GangNews::First first{2, 1, std::chrono::seconds(3), "failure", "ended"};
+  const auto gang = GangOf({{0, {status(1, std::nullopt, {})}},
+                            {1, {status(2, std::nullopt, {})}},
+                            {2, {status(2, first, {1, 0})}}},
+                           "train");
+  ASSERT_TRUE(gang);
+  EXPECT_EQ(gang->attempt, 2);
+  ASSERT_TRUE(gang->first);
+  EXPECT_EQ(gang->first->worker, 1);
+  EXPECT_THAT(gang->waiting, ElementsAre(0, 1));
+  EXPECT_FALSE(GangOf({{0, {status(1, std::nullopt, {})}}}, "eval"));
 }
 
 TEST_F(JobsTest, WhatRunsEverywhereIsNotStartedTwice) {

@@ -144,7 +144,7 @@ TEST_F(LaunchTest, XlaDistSetsWhatXlaDistSet) {
   const std::string job = std::string("    pod: four\n    launcher: xla_dist\n") +
                           "    condaEnv: torch-xla-1.13\n    command: [python, a.py]\n";
   testing::ExpectGolden("jobs/xla_dist.txt", Print(job));
-  EXPECT_THAT(Print(job, {{}, "", 2, ""}), HasSubstr("xrt_run_server --port 51011 --restart"));
+  EXPECT_THAT(Print(job, {{}, "", 2, ""}), HasSubstr("PODCTL_ATTEMPT=2"));
   EXPECT_EQ(Print(job, {{}, "0-1", 1, ""}), "`xla_dist` runs on all workers");
 }
 

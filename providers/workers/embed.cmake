@@ -1,0 +1,14 @@
+# cmake -DOUTPUT=file.cpp -DPROGRAM=gang.py -P embed.cmake
+# Writes the program that runs on the workers as a string literal.
+include("${CMAKE_CURRENT_LIST_DIR}/../../templates/literal.cmake")
+literal(TEXT "${PROGRAM}")
+file(WRITE "${OUTPUT}" "// Written by providers/workers/embed.cmake.
+#include \"providers/workers/gang.h\"
+
+namespace podctl::workers {
+
+const char* const kGangProgram =
+     ${TEXT};
+
+}  // namespace podctl::workers
+")

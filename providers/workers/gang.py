@@ -1,0 +1,802 @@
+"""The workers of a job live and die together, while nobody is connected to them.
+
+One of these runs on each worker, with Python's standard library alone (3.7 and later). It starts
+the job's command there, and tells the others what becomes of it. When one of them fails, each ends
+its own processes, all of them; and when all have, they begin the next attempt, if the job is to be
+started again.
+
+What they know are facts that only grow, so that it does not matter in which order, how often or by
+whom they are told:
+  m MEMBER    [attempt, phase, exit code]: the furthest that was told
+  b MEMBER    [beat, grown]: it lives, and at which beat its log had last grown
+  f ATTEMPT   [milliseconds, member, reason, cause]: who failed first; the least of those told
+  s           who ends the job for good
+The first two workers are hubs: each worker holds a connection to both, tells them its own facts,
+and hears from them all that are known. One hub that is gone changes nothing. They speak JSON, a line
+each, over TLS, where both sides have the certificate that was made for this run.
+
+Of the two processes on a worker one does all this, the other only waits for the first to be gone:
+then it takes its place, ends what is left of the attempt, and tells that.
+
+    gang.py JOB_FOLDER               reads and removes gang.json and gang.pem there
+"""
+
+import asyncio
+import errno
+import http.client
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import time
+
+TICK = 0.1  # seconds between two looks at the command
+GATHER = 0.2  # changes within so many seconds are told together
+AFTERMATH = 1.0  # for what is to end all the same, to end by itself
+LINGER = 5.0  # how long one that is through goes on telling the others
+LONGEST_LINE = 1 << 16
+MOST_FACTS = 100  # in a line
+MOST_LINES = 4  # connections for each member
+ROOM = 1024  # bytes of a file that is written when the disk may be full
+KILL_TIME = 5.0  # after KILL, for the kernel to take them away
+RUNNING, ENDED, OVER = 1, 2, 3  # phases of an attempt; after the last there is none more
+
+# By which a connection may end.
+BROKEN = (OSError, ValueError, EOFError, RecursionError, asyncio.TimeoutError)
+
+
+def now():
+    return time.monotonic()
+
+
+def printable(text, most=200):
+    return "".join(c if " " <= c <= "~" else "?" for c in str(text))[:most]
+
+
+def quietly(words, **options):
+    """How a program ended; None: it did not run, or not to its end."""
+    nothing = subprocess.DEVNULL
+    try:
+        return subprocess.call(words, stdin=nothing, stdout=nothing, stderr=nothing, **options)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+# ---- What is known, and how two accounts of it become one.
+
+
+class Facts:
+    def __init__(self, members):
+        self.members = members
+        self.known = {}
+        self.version = {}  # of each key: the change by which it became what it is
+        self.changes = 0
+
+    def sound(self, key, value):
+        """Whether this is a fact at all: what comes from another machine may be anything."""
+        kind, _, rest = key.partition(" ")
+
+        def numbers(values):
+            return all(type(v) is int and 0 <= v < 1 << 40 for v in values)
+
+        if key == "s":
+            return isinstance(value, str) and len(value) <= 200
+        if not rest.isdigit() or len(rest) > 9 or not isinstance(value, list):
+            return False
+        if kind in "mb" and int(rest) >= self.members:
+            return False
+        if kind == "m":
+            return len(value) == 3 and numbers(value) and value[1] in (RUNNING, ENDED, OVER)
+        if kind == "b":
+            return len(value) == 2 and numbers(value)
+        return (
+            kind == "f"
+            and len(value) == 4
+            and numbers(value[:2])
+            and value[1] < self.members
+            and all(isinstance(v, str) and len(v) <= 200 for v in value[2:])
+        )
+
+    def add(self, key, value):
+        old = self.known.get(key)
+        if old is not None and (value >= old if key[0] in "fs" else value <= old):
+            return False
+        self.known[key] = value
+        self.changes += 1
+        self.version[key] = self.changes
+        return True
+
+    def since(self, version):
+        return {key: self.known[key] for key, at in self.version.items() if at > version}
+
+    def member(self, i):
+        return self.known.get("m %d" % i, [0, ENDED, 0])
+
+    def failure(self, attempt):
+        return self.known.get("f %d" % attempt)
+
+
+# ---- The processes of the job on this worker.
+
+
+def stat_of(pid):
+    try:
+        with open("/proc/%s/stat" % pid, "rb") as file:
+            words = file.read().rsplit(b")", 1)[1].split()
+    except (OSError, IndexError):
+        return None
+    if words[0] in (b"Z", b"X"):
+        return None
+    return {"parent": int(words[1]), "session": int(words[3]), "start": int(words[19])}
+
+
+class Group:
+    """The command of one attempt, and all that it has started, in whatever session. They are known
+    by this session, by the mark in their environment, and by their parents; one that was seen once
+    stays known by its number and start."""
+
+    def __init__(self, mark, spared):
+        self.mark = mark.encode()
+        self.spared = spared  # asked for the numbers of processes that are none of it
+        self.session = os.getsid(0)
+        self.known = set()
+
+    def find(self):
+        table = {}
+        for pid in os.listdir("/proc"):
+            if pid.isdigit():
+                stat = stat_of(pid)
+                if stat:
+                    table[int(pid)] = stat
+        spared = self.spared() | {os.getpid()}
+        found = set()
+        for pid, stat in table.items():
+            if pid in spared:
+                continue
+            if (pid, stat["start"]) in self.known or stat["session"] == self.session:
+                found.add(pid)
+                continue
+            try:
+                with open("/proc/%d/environ" % pid, "rb") as file:
+                    if self.mark in file.read().split(b"\0"):
+                        found.add(pid)
+            except OSError:
+                pass  # another user's, or gone
+        grown = True
+        while grown:
+            children = {p for p, s in table.items() if s["parent"] in found} - found - spared
+            grown = bool(children)
+            found |= children
+        self.known = {(pid, table[pid]["start"]) for pid in found}
+        return found
+
+    @staticmethod
+    def send(pids, number):
+        for pid in pids:
+            try:
+                os.kill(pid, number)
+            except PermissionError:
+                quietly(["sudo", "-n", "kill", "-%d" % number, str(pid)], timeout=10)
+            except OSError:
+                pass
+
+
+# ---- One worker of the gang.
+
+
+class Gang:
+    def __init__(self, job, config, fds, attempt):
+        self.job = job
+        self.config = config
+        self.fds = fds  # of gang.json and gang.pem, which have no name any more
+        self.workers = config["workers"]  # [number, address] of each; the first two are the hubs
+        self.me = config["me"]  # my place in that list
+        self.hubs = list(range(min(2, len(self.workers))))
+        self.restart = config["restart"]
+        self.attempt = max(1, attempt)
+        self.taken_over = attempt > 0
+        self.facts = Facts(len(self.workers))
+        self.changed = asyncio.Event()
+        self.began = self.heard = now()
+        self.was_heard = False
+        self.progress = {}  # of each member: what its beats told, when, and when its log had grown
+        self.log_size = self.grown = 0
+        self.command = None
+        self.guard = None
+        self.to_guard = None
+        self.lines = 0  # connections that are held as a hub
+        self.status = ""
+        self.announced = 0  # the attempt that was told last
+        self.asked = None  # when somebody began to end it
+        run = "%s/.podctl/run/%s#%s" % (os.environ["HOME"], config["job"], config["run"])
+        self.group = Group(
+            "PODCTL_RUN_MARK=" + run, lambda: {self.guard.pid} if self.guard else set()
+        )
+
+    def path(self, name):
+        return os.path.join(self.job, name)
+
+    def name(self, member):
+        return "worker %d" % self.workers[member][0]
+
+    # -- Told on this worker.
+
+    def log(self, text):
+        try:
+            with open(self.path("log"), "ab", buffering=0) as file:
+                file.write(b"podctl: %s\n" % printable(text, 1000).encode())
+        except OSError:
+            pass  # the disk is full; what happened stands in `gang`, too
+
+    def write(self, name, text):
+        """Over what stands there, whose room was taken at the start: a disk may be full by now."""
+        try:
+            fd = os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                os.pwrite(fd, text.encode().ljust(ROOM, b"\n"), 0)
+            finally:
+                os.close(fd)
+        except OSError:
+            pass
+
+    def tell_status(self):
+        lines = ["attempt %d %d" % (self.attempt, self.restart["attempts"] + 1)]
+        for attempt in (self.attempt, self.attempt - 1):
+            failure = self.facts.failure(attempt)
+            if failure:
+                after, member, reason, cause = failure
+                where = (attempt, self.workers[member][0], after)
+                lines.append("first %d %d %d %s %s" % (where + (reason, cause)))
+                break
+        waiting = [self.workers[i][0] for i in self.not_ended()]
+        if waiting and self.facts.failure(self.attempt) and self.mine()[1] == ENDED:
+            lines.append("waiting " + ",".join(map(str, waiting[:50])))
+        text = "\n".join(map(printable, lines)) + "\n"
+        if text != self.status:
+            self.status = text
+            self.write("gang", text)
+
+    def tell_end(self, code):
+        for name, text in (("over", ""), ("exit", "%d %d\n" % (code, time.time()))):
+            self.write(name + ".new", text)
+            try:
+                os.rename(self.path(name + ".new"), self.path(name))
+            except OSError:
+                pass
+
+    # -- What is known.
+
+    def members(self):
+        return [self.facts.member(i) for i in range(len(self.workers))]
+
+    def mine(self):
+        return self.facts.member(self.me)
+
+    def learn(self, key, value):
+        if self.facts.add(key, value) and not key.startswith("b"):
+            self.changed.set()
+            self.changed = asyncio.Event()
+
+    def not_ended(self):
+        return [i for i, m in enumerate(self.members()) if m[:2] < [self.attempt, ENDED]]
+
+    def gone_on(self):
+        """Others are in a later attempt."""
+        return any(m[0] > self.attempt for m in self.members())
+
+    def stopped(self):
+        """Who ends the job for good; None: nobody."""
+        return self.facts.known.get("s")
+
+    def is_to_end(self):
+        """The attempt, if it still runs here."""
+        over = [self.attempt, OVER]
+        return (
+            self.stopped() is not None
+            or self.facts.failure(self.attempt) is not None
+            or self.gone_on()
+            or any(m[:2] == over and m[2] != 0 for m in self.members())
+        )
+
+    def fail(self, reason, cause, member=None):
+        after = max(0, int((now() - self.began) * 1000))
+        who = self.me if member is None else member
+        self.learn("f %d" % self.attempt, [after, who, reason, printable(cause)])
+
+    def describe(self, attempt):
+        after, member, _, cause = self.facts.failure(attempt)
+        return "%s %s, %.1f s after the start" % (self.name(member), cause, after / 1000.0)
+
+    def announce(self, following, wait):
+        if following > self.announced and self.facts.failure(self.attempt):
+            self.announced = following
+            what = (self.describe(self.attempt), following, self.restart["attempts"] + 1)
+            self.log("%s; attempt %d of %d begins" % what + (" in %g s" % wait if wait else ""))
+
+    # -- The connections. Each side proves that it has this run's key.
+
+    def context(self, protocol):
+        context = ssl.SSLContext(protocol)
+        context.check_hostname = False  # it is the run's certificate, wherever it is shown
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        path = "/proc/self/fd/%d" % self.fds[1]
+        context.load_cert_chain(path)
+        context.load_verify_locations(path)
+        return context
+
+    def is_told(self, key, as_hub):
+        """A hub tells those that call it all but the signs of life, which are for hubs alone; who
+        calls one tells what it is itself, and who ended the attempt or the job."""
+        if as_hub:
+            return key[0] != "b"
+        return self.me in self.hubs or key[0] in "fs" or key[2:] == str(self.me)
+
+    async def speak(self, reader, writer, as_hub):
+        sent = 0
+        listener = asyncio.ensure_future(self.listen(reader, as_hub))
+        try:
+            while not listener.done():
+                changed = self.changed
+                news = self.facts.since(sent).items()
+                news = [(key, value) for key, value in news if self.is_told(key, as_hub)]
+                sent = self.facts.changes
+                for at in range(0, max(1, len(news)), MOST_FACTS):
+                    writer.write(json.dumps(dict(news[at : at + MOST_FACTS])).encode() + b"\n")
+                await asyncio.wait_for(writer.drain(), self.config["silence"])
+                await asyncio.sleep(GATHER)
+                waiter = asyncio.ensure_future(changed.wait())
+                await asyncio.wait(
+                    {waiter, listener},
+                    timeout=self.config["beat"],
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                waiter.cancel()
+            listener.result()
+        finally:
+            listener.cancel()
+            writer.close()
+
+    async def listen(self, reader, as_hub):
+        while True:
+            line = await reader.readline()
+            if not line:
+                return
+            news = json.loads(line.decode())
+            if not isinstance(news, dict):
+                raise ValueError("no facts")
+            for key, value in news.items():
+                if not self.facts.sound(key, value):
+                    raise ValueError("no fact: %s" % printable(key))
+                # What I am is mine to say.
+                if key[0] in "fs" or key[2:] != str(self.me):
+                    self.learn(key, value)
+            if not as_hub:
+                self.heard = now()
+                self.was_heard = True
+
+    async def accept(self, reader, writer):
+        if self.lines >= MOST_LINES * len(self.workers):
+            writer.close()
+            return
+        self.lines += 1
+        try:
+            await self.speak(reader, writer, True)
+        except BROKEN:
+            pass
+        finally:
+            self.lines -= 1
+
+    async def serve(self):
+        """On the first of the run's ports that is free."""
+        host = self.workers[self.me][1]
+        context = self.context(ssl.PROTOCOL_TLS_SERVER)
+        while True:
+            for port in self.config["ports"]:
+                try:
+                    await asyncio.start_server(
+                        self.accept, host, port, ssl=context, limit=LONGEST_LINE
+                    )
+                    return
+                except OSError as error:
+                    if error.errno == errno.EADDRNOTAVAIL:
+                        host = None  # its address is not the machine's own
+            await asyncio.sleep(1)
+
+    async def call(self, hub):
+        """Holds a connection to a hub, on whichever of the ports it has taken."""
+        address = self.workers[hub][1]
+        context = self.context(ssl.PROTOCOL_TLS_CLIENT)
+        ports = list(self.config["ports"])
+        while True:
+            for port in list(ports):
+                try:
+                    reader, writer = await asyncio.wait_for(
+                        asyncio.open_connection(address, port, ssl=context, limit=LONGEST_LINE), 5
+                    )
+                    ports.remove(port)
+                    ports.insert(0, port)
+                    await self.speak(reader, writer, False)
+                except BROKEN:
+                    pass
+            await asyncio.sleep(3 * TICK)
+
+    # -- Signs of life.
+
+    async def live(self):
+        while True:
+            beat = int(now() * 10)  # goes on from where another process of this machine was
+            try:
+                size = os.stat(self.path("log")).st_size
+            except OSError:
+                size = self.log_size
+            if size != self.log_size:
+                self.log_size, self.grown = size, beat
+            self.learn("b %d" % self.me, [beat, self.grown])
+            if self.mine()[:2] == [self.attempt, RUNNING]:
+                self.judge()
+            await asyncio.sleep(self.config["beat"])
+
+    def judge(self):
+        """Who is gone, and whether all of them stand still."""
+        silence = self.config["silence"]
+        if self.me not in self.hubs:
+            if not self.was_heard:
+                silence = self.config["assembly"]
+            if now() - self.heard > silence:
+                hubs = " and ".join(self.name(i) for i in self.hubs)
+                what = (hubs, silence, self.config["ports"][0])
+                self.fail("connection", "heard nothing from %s for %d s (TCP port %d)" % what)
+            return
+        grown_at = {}
+        for i, member in enumerate(self.members()):
+            told = self.facts.known.get("b %d" % i)
+            before, since, grown = self.progress.get(i, (None, self.began, self.began))
+            if told != before:
+                if before is None or told[1] != before[1]:
+                    grown = now()
+                since = now()
+            self.progress[i] = (told, since, grown)
+            grown_at[i] = grown
+            patience = silence if told else self.config["assembly"]
+            if i != self.me and member[:2] < [self.attempt, ENDED] and now() - since > patience:
+                self.fail("connection", "was silent for %d s" % patience, i)
+        hang = self.config["hang"]
+        still = [i for i, m in enumerate(self.members()) if m[:2] == [self.attempt, RUNNING]]
+        if hang and now() - max(grown_at[i] for i in still) > hang:
+            first = min(still, key=lambda i: grown_at[i])
+            self.fail("hang", "wrote nothing for %d s, as all others" % hang, first)
+
+    # -- One attempt.
+
+    def start_command(self):
+        environment = dict(os.environ)
+        environment["PODCTL_ATTEMPT"] = str(self.attempt)
+        environment["PODCTL_JOB"] = self.config["job"]
+        name, _, value = self.group.mark.decode().partition("=")
+        environment[name] = value
+        shell = environment.get("SHELL") or "/bin/sh"
+        try:
+            log = open(self.path("log"), "ab", buffering=0)
+        except OSError:
+            log = open(os.devnull, "wb")
+        with log:
+            self.command = subprocess.Popen(
+                [shell, self.path("command")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+            )
+
+    def look_for_end(self):
+        """By `podctl kill` on this worker, which ends the processes itself."""
+        if not os.path.isdir(self.path("ending")):
+            return
+        self.asked = self.asked or now()
+        if self.stopped() is not None:
+            return
+        try:
+            with open(self.path("ended-by"), errors="replace") as file:
+                who = printable(file.readline().strip())
+        except OSError:
+            who = ""
+        if who or now() - self.asked > 1:
+            self.learn("s", who or "somebody")
+
+    async def run_attempt(self):
+        """Until nothing of it is left here. Its exit code."""
+        self.began = self.heard = now()
+        self.progress = {}
+        self.command = None
+        code = 0
+        self.learn("m %d" % self.me, [self.attempt, RUNNING, 0])
+        if self.taken_over:
+            self.fail("killed", "lost its supervisor, which was killed")
+            self.taken_over = False
+            code = 137
+        else:
+            try:
+                self.start_command()
+            except OSError as error:
+                self.fail("failure", "could not start it: %s" % error.strerror)
+                code = 126
+        self.tell_status()
+        due = None
+        while self.command:
+            ended = self.command.poll()
+            self.look_for_end()
+            if ended is not None:
+                code = 128 - ended if ended < 0 else ended
+                break
+            if self.is_to_end():
+                # When it was ended everywhere, who does that comes to this worker, too.
+                due = due or now() + AFTERMATH
+                if now() >= due or self.asked:
+                    break
+            await asyncio.sleep(TICK)
+        if code != 0 and not self.is_to_end() and self.asked is None:
+            await self.judge_end(code)
+        if code != 0 or self.is_to_end():
+            await self.end_processes()
+            if self.command:
+                ended = self.command.poll()
+                ended = -9 if ended is None else ended
+                code = 128 - ended if ended < 0 else ended
+        self.learn("m %d" % self.me, [self.attempt, ENDED, code])
+        self.tell_status()
+        return code
+
+    async def judge_end(self, code):
+        reason, cause = "failure", "ended with exit code %d" % code
+        if code > 128:
+            reason, cause = "killed", "was killed by signal %d (exit code %d)" % (code - 128, code)
+        event = await self.aside(event_of_host)
+        if event:
+            reason, cause = event[0], "%s: %s" % (cause, event[1])
+        self.fail(reason, cause)
+
+    @staticmethod
+    async def aside(function, *arguments):
+        return await asyncio.get_event_loop().run_in_executor(None, function, *arguments)
+
+    async def end_processes(self):
+        """TERM, the job's grace, KILL; as the process table has it."""
+        grace = self.config["grace"]
+        began = now()
+        found = await self.aside(self.group.find)
+        if self.asked is None:  # else it was told already
+            Group.send(found, signal.SIGTERM)
+            Group.send(found, signal.SIGCONT)
+        container = self.config["container"]
+        stopping = asyncio.ensure_future(self.aside(end_container, container, grace))
+        while found and now() - began < grace + (KILL_TIME if self.asked else 0):
+            await asyncio.sleep(TICK if now() - began < 2 else 0.5)
+            if self.command:
+                self.command.poll()
+            found = await self.aside(self.group.find)
+        until = now() + KILL_TIME
+        while found and now() < until:
+            Group.send(found, signal.SIGKILL)
+            await asyncio.sleep(TICK)
+            if self.command:
+                self.command.poll()
+            found = await self.aside(self.group.find)
+        await stopping
+        if found:
+            self.log("%d of its processes could not be ended" % len(found))
+
+    # -- All attempts.
+
+    async def next_attempt(self):
+        """What all of them do once mine has ended: its number; None: none any more."""
+        cleaned = not self.command or self.mine()[2] != 0
+        began, told = now(), False
+        while True:
+            self.look_for_end()
+            members = self.members()
+            if self.gone_on():
+                return max(m[0] for m in members)
+            if self.stopped() is not None or any(m[:2] == [self.attempt, OVER] for m in members):
+                return None
+            failure = self.facts.failure(self.attempt)
+            if failure and not cleaned:
+                await self.end_processes()  # mine ended well, and may have left something
+                cleaned = True
+            if not self.not_ended():
+                if not failure or failure[2] not in self.restart["on"]:
+                    return None
+                if self.attempt > self.restart["attempts"] or not await self.pause():
+                    return None
+                return self.attempt + 1
+            self.tell_status()
+            # Later than the slowest end of what can still be heard.
+            if failure and not told and now() - began > self.config["grace"] + 2 * KILL_TIME:
+                told = True
+                names = ", ".join(self.name(i) for i in self.not_ended()[:20])
+                self.log("%s; waiting for %s" % (self.describe(self.attempt), names))
+            await asyncio.sleep(TICK)
+
+    async def pause(self):
+        """Attempts that fail quickly follow each other slower and slower."""
+        first, most = self.restart["backoff"]
+        quick = 0
+        while quick < self.attempt:
+            failure = self.facts.failure(self.attempt - quick)
+            if not failure or failure[0] > most * 1000:
+                break
+            quick += 1
+        wait = min(most, first * 2 ** (quick - 1)) if quick else 0
+        self.announce(self.attempt + 1, wait)
+        until = now() + wait
+        while now() < until and not self.gone_on():
+            self.look_for_end()
+            if self.stopped() is not None:
+                return False
+            await asyncio.sleep(TICK)
+        return True
+
+    async def run(self):
+        self.reserve()
+        tasks = [self.live(), self.keep_guard()]
+        if len(self.workers) > 1:
+            tasks += [self.serve()] if self.me in self.hubs else []
+            tasks += [self.call(hub) for hub in self.hubs if hub != self.me]
+        tasks = [asyncio.ensure_future(task) for task in tasks]
+        while True:
+            code = await self.run_attempt()
+            following = await self.next_attempt()
+            if following is None:
+                break
+            self.announce(following, 0)
+            self.attempt = following
+        if self.stopped() is not None:
+            await self.end_processes()
+            if not os.path.exists(self.path("ended-by")):
+                self.write("ended-by", self.stopped() + "\n")
+            self.log("ended by %s" % self.stopped())
+        elif self.facts.failure(self.attempt):
+            self.log("%s; so the job ends" % self.describe(self.attempt))
+        self.learn("m %d" % self.me, [self.attempt, OVER, code])
+        self.tell_status()
+        tasks[1].cancel()
+        self.dismiss_guard()
+        self.tell_end(code)
+        await self.say_goodbye()
+        os._exit(0)  # connections that others hold need no end of their own
+
+    async def say_goodbye(self):
+        """What is known here is known to others then; a hub waits for all of them."""
+        until = now() + LINGER
+        while self.me in self.hubs and now() < until and any(m[1] != OVER for m in self.members()):
+            await asyncio.sleep(TICK)
+        if len(self.workers) > 1:
+            await asyncio.sleep(4 * GATHER)
+
+    def reserve(self):
+        for name in ("gang", "exit.new", "over.new", "relays"):
+            if not os.path.exists(self.path(name)):
+                self.write(name, "")
+
+    # -- Whoever of the two is left goes on.
+
+    def start_guard(self):
+        told, self.to_guard = os.pipe()
+        fds = self.fds + (told,)
+        self.guard = subprocess.Popen(
+            [sys.executable, "-I", self.path("gang.py"), self.job] + [str(fd) for fd in fds],
+            pass_fds=fds,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        os.close(told)
+        self.write("relays", "%d\n" % self.guard.pid)
+
+    def dismiss_guard(self):
+        os.write(self.to_guard, b"over")
+        self.guard.wait()
+
+    async def keep_guard(self):
+        while True:
+            self.start_guard()
+            while self.guard.poll() is None:
+                await asyncio.sleep(TICK)
+            os.close(self.to_guard)
+            await asyncio.sleep(1)
+
+
+def end_container(name, grace):
+    for docker in (["docker"], ["sudo", "-n", "docker"]) if name else ():
+        if quietly(docker + ["info"], timeout=30) == 0:
+            quietly(docker + ["stop", "-t", str(grace), name], timeout=grace + 30)
+            return
+
+
+def event_of_host():
+    """(reason, text) where Compute Engine's metadata server knows why this machine's programs end:
+    instance/preempted, instance/maintenance-event."""
+    host = os.environ.get("GCE_METADATA_HOST")
+    if not host:
+        try:
+            with open("/sys/class/dmi/id/product_name") as file:
+                if "Google" not in file.read():
+                    return None
+        except OSError:
+            return None
+        host = "169.254.169.254"
+
+    def ask(what):
+        connection = http.client.HTTPConnection(host, timeout=1)
+        try:
+            path = "/computeMetadata/v1/instance/" + what
+            connection.request("GET", path, headers={"Metadata-Flavor": "Google"})
+            return connection.getresponse().read(100).decode("ascii", "replace").strip()
+        except (OSError, ValueError, http.client.HTTPException):
+            return ""
+        finally:
+            connection.close()
+
+    if ask("preempted") == "TRUE":
+        return "preemption", "this machine is being preempted"
+    event = ask("maintenance-event")
+    if event != "NONE" and re.fullmatch("[A-Z_]+", event):
+        return "maintenance", event
+    return None
+
+
+def say_who_leads(job):
+    """Where podctl looks for it: its number, its start, and the boot that these belong to."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        boot = file.read().strip()
+    new = os.path.join(job, "pid.new")
+    with open(new, "w") as file:
+        file.write("%d %d %s\n" % (os.getpid(), stat_of(os.getpid())["start"], boot))
+    os.rename(new, os.path.join(job, "pid"))
+
+
+def take_file(path):
+    """Open, and without a name from here on."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    os.unlink(path)
+    return fd
+
+
+def attempt_of(job):
+    try:
+        with open(os.path.join(job, "gang")) as file:
+            return int(file.readline().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 1
+
+
+async def lead(job, fds, attempt):
+    with open("/proc/self/fd/%d" % fds[0]) as file:
+        config = json.load(file)
+    await Gang(job, config, fds, attempt).run()
+
+
+def main(job, *given):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, lambda *_: None)  # a signal to the group is for the command
+    os.umask(0o077)
+    attempt = 0
+    if given:
+        *fds, watched = map(int, given)
+        if os.read(watched, 1):
+            return
+        os.close(watched)
+        fds = tuple(fds)
+        attempt = attempt_of(job)
+    else:
+        fds = take_file(os.path.join(job, "gang.json")), take_file(os.path.join(job, "gang.pem"))
+    say_who_leads(job)
+    asyncio.run(lead(job, fds, attempt))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

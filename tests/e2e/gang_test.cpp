@@ -1,0 +1,132 @@
+// A job that nobody watches: its workers end together, and begin again together, by themselves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "providers/base/json.h"
+#include "tests/e2e/harness.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kPod =
+    "  research: {acceleratorType: v3-32, runtimeVersion: tpu-vm-tf-2.11.0-pod}\n";
+
+class GangStoryTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    box_ = new Sandbox;
+    box_->StartEmulator("sshd", "0s");
+    box_->WriteSpec(kPod);
+    box_->Apply();
+  }
+  static void TearDownTestSuite() { delete box_; }
+
+  static void Job(const std::string& command, const std::string& restart) {
+    box_->WriteFile("train.sh", command);
+    box_->WriteSpec(kPod +
+                    std::string("jobs:\n  train:\n    pod: research\n"
+                                "    command: [bash, train.sh, mark-gang]\n"
+                                "    terminationGracePeriod: 2s\n"
+                                "    sync: [{source: train.sh, destination: ~/train.sh}]\n"
+                                "    restart: ") +
+                    restart + "\n");
+  }
+  static RunResult Exec(const std::string& command, const std::string& workers = "all") {
+    return box_->Run({"exec", "research", "--worker", workers, "--", command});
+  }
+  static Value Jobs() {
+    const RunResult jobs = box_->Run({"jobs", "research", "--json"});
+    const auto document = ParseJson(jobs.out);
+    EXPECT_TRUE(document) << jobs;
+    return document ? (*document)["jobs"].AsList().at(0) : Value();
+  }
+  static bool Becomes(const std::string& state) {
+    return Eventually([&] { return Jobs()["state"] == Value(state); }, std::chrono::seconds(90));
+  }
+  // In the process tables: neither of the job nor of who watched over it.
+  static void ExpectNothingLeft() {
+    EXPECT_TRUE(Eventually([] {
+      return Exec("! grep -lsE '[m]ark-gang|[g]ang\\.py' /proc/[0-9]*/cmdline").code == 0;
+    }));
+    const RunResult kept = Exec("ls ~/.podctl/jobs/*/train");
+    EXPECT_THAT(kept.out, Not(HasSubstr("gang.pem"))) << kept;
+    EXPECT_THAT(kept.out, Not(HasSubstr("gang.json"))) << kept;
+    EXPECT_THAT(kept.out, Not(HasSubstr("environment"))) << kept;
+  }
+
+  static inline Sandbox* box_ = nullptr;
+};
+
+TEST_F(GangStoryTest, AttemptsFollowEachOtherAndAreToldFromAnywhere) {
+  Job("echo attempt $PODCTL_ATTEMPT\n"
+      "[ $PODCTL_ATTEMPT != 1 ] || [ $PODCTL_WORKER != 2 ] || { sleep 1; exit 7; }\n"
+      "[ $PODCTL_ATTEMPT != 2 ] || [ $PODCTL_WORKER != 0 ] || { sleep 1; kill -9 $$; }\n"
+      "[ $PODCTL_ATTEMPT = 3 ] || { setsid sleep 1000 & trap : TERM; while :; do sleep 0.1; done; "
+      "}\n",
+      "{attempts: 4, on: [failure, killed]}");
+  ASSERT_EQ(box_->Run({"run", "train", "--detach"}).code, 0);
+  ASSERT_TRUE(Becomes("done")) << ToJson(Jobs());
+  const Value job = Jobs();
+  EXPECT_EQ(job["attempt"], Value(3));
+  EXPECT_EQ(job["attempts"], Value(5));
+  EXPECT_EQ(job["first"]["attempt"], Value(2));
+  EXPECT_EQ(job["first"]["worker"], Value(0));
+  EXPECT_EQ(job["first"]["reason"], Value("killed"));
+  const RunResult table = box_->Run({"jobs", "research"});
+  EXPECT_THAT(table.out,
+              AllOf(HasSubstr("train: attempt 3 of 5.\n"),
+                    HasSubstr("train: worker 0 was killed by signal 9 (exit code 137), ")));
+  const RunResult log = box_->Run({"logs", "research", "train", "--worker", "1"});
+  EXPECT_EQ(log.code, 0) << log;
+  EXPECT_THAT(log.out, AllOf(HasSubstr("podctl: worker 2 ended with exit code 7, "),
+                             HasSubstr("; attempt 2 of 5 begins in 1 s\n"),
+                             HasSubstr("podctl: worker 0 was killed by signal 9 (exit code 137), "),
+                             HasSubstr("attempt 3\n")))
+      << log;
+  ExpectNothingLeft();
+  EXPECT_THAT(Exec("ps ax").out, Not(HasSubstr("sleep 1000")));
+}
+
+TEST_F(GangStoryTest, ALostWorkerIsWaitedForAndAStartAnewIsOneOfAll) {
+  Job("echo $$ >~/command; echo up; sleep 1000\n", "{attempts: 4, on: [connection]}");
+  ASSERT_EQ(box_->Run({"run", "train", "--detach"}).code, 0);
+  ASSERT_TRUE(Eventually([] {
+    return Exec(
+               "grep -q up ~/.podctl/jobs/*/train/log && "
+               "[ -s ~/.podctl/jobs/*/train/relays ]")
+               .code == 0;
+  }));
+  // As if its machine had stopped: nobody is left who could say so.
+  Exec(
+      "cd ~/.podctl/jobs/*/train && read leader rest <pid && read guard <relays && "
+      "kill -STOP $leader && kill -KILL $guard $leader $(cat ~/command)",
+      "3");
+  ASSERT_TRUE(Eventually([] { return Jobs()["waiting_for"] == Value(Value::List{3}); },
+                         std::chrono::seconds(90)))
+      << ToJson(Jobs());
+  const RunResult table = box_->Run({"jobs", "research"});
+  EXPECT_THAT(table.out, AllOf(HasSubstr("0-2 running; 3 died"),
+                               HasSubstr("train: worker 3 was silent for 30 s, "),
+                               HasSubstr("train: waiting for worker 3, without which it does not "
+                                         "go on.\n")))
+      << table;
+  EXPECT_THAT(Exec("ps ax", "0-2").out, Not(HasSubstr("mark-gang")));
+  const RunResult again = box_->Run({"run", "train", "--detach"});
+  EXPECT_EQ(again.code, 0) << again;
+  EXPECT_THAT(
+      again.err,
+      HasSubstr("It ran on research/[0-2] alone, which was ended: its workers begin together.\n"));
+  EXPECT_THAT(again.out, HasSubstr("Job train started on research/[0-3].\n"));
+  EXPECT_EQ(box_->Run({"kill", "research", "train", "--worker", "1"}).code, 0);
+  EXPECT_TRUE(Becomes("killed")) << "on one, and so on all: " << ToJson(Jobs());
+  ExpectNothingLeft();
+}
+
+}  // namespace
+}  // namespace podctl::testing

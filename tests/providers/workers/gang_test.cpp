@@ -1,0 +1,423 @@
+// Real workers (an sshd each), on each of them the real gang.py.
+#include "providers/workers/gang.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <csignal>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "providers/base/certificate.h"
+#include "providers/base/text.h"
+#include "providers/workers/jobs.h"
+#include "providers/workers/runs.h"
+#include "tests/providers/workers/worker_shell.h"
+
+namespace podctl::workers {
+namespace {
+
+using podctl::testing::ReadAll;
+using podctl::testing::WorkerShell;
+using podctl::testing::WriteAll;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using State = JobStatus::State;
+
+TEST(GangLines, TellAttemptAndFirstFailureAndWhoIsWaitedFor) {
+  GangNews news;
+  EXPECT_TRUE(ReadGangLine("attempt 2 51", &news));
+  EXPECT_TRUE(ReadGangLine("first 1 7 12034 failure ended with exit code 3", &news));
+  EXPECT_TRUE(ReadGangLine("waiting 7,9", &news));
+  EXPECT_EQ(news.attempt, 2);
+  EXPECT_EQ(news.attempts, 51);
+  ASSERT_TRUE(news.first);
+  EXPECT_EQ(news.first->attempt, 1);
+  EXPECT_EQ(news.first->worker, 7);
+  EXPECT_EQ(news.first->after, std::chrono::milliseconds(12034));
+  EXPECT_EQ(news.first->reason, "failure");
+  EXPECT_EQ(news.first->cause, "ended with exit code 3");
+  EXPECT_THAT(news.waiting, ElementsAre(7, 9));
+  for (const std::string odd :
+       {"", "attempt", "attempt 1", "attempt x 2", "attempt -1 2", "first 1 2", "first 1 x 3 a b",
+        "waiting 1,,2", "waiting x", "else 1"}) {
+    EXPECT_FALSE(ReadGangLine(odd, &news)) << odd;
+  }
+}
+
+TEST(RunCertificates, AreEachOfItsOwn) {
+  const auto one = MakeCertificate();
+  const auto other = MakeCertificate();
+  ASSERT_TRUE(one && other);
+  EXPECT_NE(*one, *other);
+  EXPECT_THAT(*one, HasSubstr("-----BEGIN CERTIFICATE-----\n"));
+  EXPECT_THAT(*one, HasSubstr("-----BEGIN PRIVATE KEY-----\n"));
+}
+
+bool IsThere(const std::string& pid) {
+  const std::string status = ReadAll("/proc/" + pid + "/status");
+  return !pid.empty() && !status.empty() && status.find("State:\tZ") == std::string::npos;
+}
+
+std::string FirstWord(const std::string& text) {
+  return text.substr(0, text.find_first_of(" \n"));
+}
+
+class GangTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kWorkers = 3;
+
+  GangTest() {
+    gang_.certificate = *MakeCertificate();
+    gang_.silence = std::chrono::seconds(3);
+    gang_.beat = std::chrono::milliseconds(300);
+    gang_.longest_pause = std::chrono::seconds(1);
+    gang_.first_pause = std::chrono::seconds(0);
+    static int next = 0;
+    ++next;
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      workers_.push_back(std::make_unique<WorkerShell>());
+      gang_.members.push_back({static_cast<int>(i) + 4,
+                               "127.0." + std::to_string(40 + next) + "." + std::to_string(i + 1)});
+    }
+  }
+  ~GangTest() override {
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      if (!started_) break;
+      Signal(Guard(i), SIGKILL);
+      workers_[i]->Run(KillCommand({"train", std::chrono::seconds(0), "the test"}));
+    }
+  }
+
+  // `other`: what one member is told instead.
+  void Start(const std::string& command, std::optional<std::pair<std::size_t, Gang>> other = {}) {
+    started_ = true;
+    const auto gang = std::make_shared<const Gang>(gang_);
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      JobStart job{"train", "aaaa-1", command, {{"PODCTL_WORKER", std::to_string(i)}}, grace_};
+      job.gang = other && other->first == i ? std::make_shared<const Gang>(other->second) : gang;
+      job.member = i;
+      const auto said = workers_[i]->Run(StartCommand(job), StartInput(job) + std::string(kGoLine));
+      ASSERT_TRUE(said.result.ok()) << said.result.message << Join(said.err, "\n");
+    }
+  }
+  JobStatus Status(std::size_t i) {
+    const auto jobs = ParseJobs(workers_[i]->Run(ListCommand("train")).out);
+    EXPECT_TRUE(jobs && jobs->size() == 1);
+    return jobs && !jobs->empty() ? jobs->front() : JobStatus{};
+  }
+  template <typename Condition>
+  void Await(const Condition& condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > until) FAIL() << "waited in vain: " << All();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  void AwaitEnd() {
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      Await([&] { return Status(i).state == State::kEnded; });
+    }
+  }
+  void AwaitLog(std::size_t i, const std::string& text) {
+    Await([&] { return Log(i).find(text) != std::string::npos; });
+  }
+  std::string All() {
+    std::string all;
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      all += "\n-- " + std::to_string(i) + "\n" + ReadAll(Folder(i) + "/gang") + Log(i);
+    }
+    return all;
+  }
+  std::string Folder(std::size_t i) { return testing::JobFolder(workers_[i]->home(), "train"); }
+  std::string Log(std::size_t i) { return ReadAll(Folder(i) + "/log"); }
+  std::string Supervisor(std::size_t i) { return FirstWord(ReadAll(Folder(i) + "/pid")); }
+  std::string Guard(std::size_t i) { return FirstWord(ReadAll(Folder(i) + "/relays")); }
+  static void Signal(const std::string& pid, int number) {
+    int process = 0;
+    std::from_chars(pid.data(), pid.data() + pid.size(), process);
+    if (process > 1) kill(process, number);
+  }
+  // Nothing that has this run's mark, nor a gang.py of its own.
+  std::string LeftOf(std::size_t i) {
+    std::string left;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string pid = entry.path().filename();
+      if (pid.find_first_not_of("0123456789") != std::string::npos || !IsThere(pid)) continue;
+      const std::string words = ReadAll("/proc/" + pid + "/cmdline");
+      if (ReadAll("/proc/" + pid + "/environ").find("PODCTL_RUN_MARK=" + workers_[i]->home()) !=
+              std::string::npos ||
+          words.find(Folder(i)) != std::string::npos) {
+        left += pid + " " + VisibleControls(words) + "\n";
+      }
+    }
+    return left;
+  }
+  void ExpectNothingLeft() {
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      Await([&] { return LeftOf(i).empty(); });
+      EXPECT_FALSE(std::filesystem::exists(Folder(i) + "/gang.pem"));
+      EXPECT_FALSE(std::filesystem::exists(Folder(i) + "/gang.json"));
+      EXPECT_FALSE(std::filesystem::exists(Folder(i) + "/environment"));
+    }
+    for (const Gang::Member& member : gang_.members) {
+      const std::string table = ReadAll("/proc/net/tcp");
+      std::istringstream lines(table);
+      // In the kernel's order of bytes: 127.0.41.1 is 0129007F.
+      int a = 0;
+      int b = 0;
+      std::sscanf(member.address.c_str(), "127.0.%d.%d", &a, &b);
+      char hex[16];
+      std::snprintf(hex, sizeof hex, "%02X%02X007F", b, a);
+      for (std::string line; std::getline(lines, line);) {
+        const bool listens = line.find(" 0A ") != std::string::npos;
+        EXPECT_FALSE(listens && line.find(hex) != std::string::npos) << line;
+      }
+    }
+  }
+
+  Gang gang_;
+  std::chrono::seconds grace_{2};
+  std::vector<std::unique_ptr<WorkerShell>> workers_;
+  bool started_ = false;
+};
+
+TEST_F(GangTest, EndsWellWhenAllDo) {
+  Start("echo attempt $PODCTL_ATTEMPT of $PODCTL_JOB");
+  AwaitEnd();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    const JobStatus status = Status(i);
+    EXPECT_EQ(status.exit_code, 0);
+    ASSERT_TRUE(status.gang);
+    EXPECT_EQ(status.gang->attempt, 1);
+    EXPECT_EQ(status.gang->attempts, 1);
+    EXPECT_FALSE(status.gang->first);
+    EXPECT_EQ(Log(i), "attempt 1 of train\n");
+  }
+  ExpectNothingLeft();
+}
+
+// Whoever fails, all are ended: also what ignores TERM, and what has left its session.
+TEST_F(GangTest, OneFailureEndsAll) {
+  grace_ = std::chrono::seconds(1);
+  Start(R"(trap 'echo asked' TERM
+setsid sleep 1000 &
+[ $PODCTL_WORKER != 2 ] || { sleep 0.5; exit 3; }
+echo up
+while :; do sleep 0.1; done)");
+  AwaitEnd();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    const JobStatus status = Status(i);
+    ASSERT_TRUE(status.gang && status.gang->first) << i << All();
+    EXPECT_EQ(status.gang->first->worker, 6);
+    EXPECT_EQ(status.gang->first->reason, "failure");
+    EXPECT_EQ(status.gang->first->cause, "ended with exit code 3");
+    EXPECT_EQ(status.exit_code, i == 2 ? 3 : 137);
+    EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 ended with exit code 3, "));
+    EXPECT_THAT(Log(i), HasSubstr("; so the job ends\n"));
+    EXPECT_EQ(Log(i).find("asked\n") != std::string::npos, i != 2);
+  }
+  ExpectNothingLeft();
+}
+
+TEST_F(GangTest, AllStartAgainOnceAllHaveEnded) {
+  gang_.restarts = 3;
+  gang_.on = {"failure"};
+  // Whoever is still there from the attempt before would be seen.
+  Start(R"(mkdir ~/here || exit 9
+trap 'sleep 0.3; rmdir ~/here; exit 5' TERM
+echo attempt $PODCTL_ATTEMPT
+if [ $PODCTL_WORKER = $PODCTL_ATTEMPT ]; then rmdir ~/here; exit 3; fi
+if [ $PODCTL_ATTEMPT -ge 3 ]; then rmdir ~/here; exit 0; fi
+while :; do sleep 0.05; done)");
+  AwaitEnd();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(Status(i).exit_code, 0) << All();
+    EXPECT_EQ(Status(i).gang->attempt, 3);
+    EXPECT_THAT(Log(i), HasSubstr("podctl: worker 5 ended with exit code 3, "));
+    EXPECT_THAT(Log(i), HasSubstr("; attempt 2 of 4 begins\nattempt 2\n"));
+    EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 ended with exit code 3, "));
+    EXPECT_THAT(Log(i), ::testing::EndsWith("; attempt 3 of 4 begins\nattempt 3\n"));
+  }
+  ExpectNothingLeft();
+}
+
+TEST_F(GangTest, WhatTheSpecDoesNotNameIsNoReasonToStartAgain) {
+  gang_.restarts = 3;
+  gang_.on = {"killed"};
+  Start("[ $PODCTL_WORKER = 1 ] && exit 3; sleep 1000");
+  AwaitEnd();
+  EXPECT_EQ(Status(0).gang->attempt, 1);
+  ExpectNothingLeft();
+}
+
+// Each process of it in turn, on both hubs and on another.
+TEST_F(GangTest, NoProcessIsMissedForLong) {
+  gang_.restarts = 100;
+  gang_.on = {"killed"};
+  Start(
+      "echo $$ >~/command; echo attempt $PODCTL_ATTEMPT; while [ ! -e ~/done ]; do sleep 0.1; "
+      "done");
+  int attempt = 1;
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    for (const std::string which : {"command", "guard", "supervisor", "supervisor"}) {
+      SCOPED_TRACE(which + " of " + std::to_string(i));
+      for (std::size_t each = 0; each < kWorkers; ++each) {
+        AwaitLog(each, "attempt " + std::to_string(attempt) + "\n");
+      }
+      if (which == "guard") {
+        const std::string guard = Guard(i);
+        Signal(guard, SIGKILL);
+        Await([&] { return Guard(i) != guard && IsThere(Guard(i)); });
+        continue;
+      }
+      Await([&] { return IsThere(Guard(i)); });
+      const std::string leader = Supervisor(i);
+      if (which == "supervisor") {
+        Signal(leader, SIGKILL);
+        Await([&] { return Supervisor(i) != leader && IsThere(Supervisor(i)); });
+      } else {
+        Signal(FirstWord(ReadAll(workers_[i]->home() + "/command")), SIGKILL);
+      }
+      ++attempt;
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+  for (auto& worker : workers_) WriteAll(worker->home() + "/done", "");
+  AwaitEnd();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(Status(i).exit_code, 0);
+    EXPECT_EQ(Status(i).gang->attempt, attempt);
+    EXPECT_THAT(Log(i), HasSubstr("was killed by signal 9"));
+    EXPECT_THAT(Log(i), HasSubstr("lost its supervisor, which was killed"));
+  }
+  ExpectNothingLeft();
+}
+
+// A machine that is gone: the others end, and wait for it; they do not go on without it.
+TEST_F(GangTest, AWorkerThatIsGoneIsWaitedFor) {
+  const std::size_t gone = 2;
+  gang_.restarts = 5;
+  gang_.on = {"connection", "failure"};
+  Start("echo $$ >~/command; echo up; exec sleep 1000");
+  AwaitLog(gone, "up");
+  Await([&] { return IsThere(Guard(gone)); });
+  const std::string guard = Guard(gone);
+  const std::string leader = Supervisor(gone);
+  Signal(leader, SIGSTOP);
+  Signal(guard, SIGKILL);
+  Signal(leader, SIGKILL);
+  for (const std::size_t i : {0U, 1U}) {
+    Await([&] { return Status(i).gang->waiting == std::vector<int>{6}; });
+    const JobStatus status = Status(i);
+    EXPECT_EQ(status.state, State::kRunning);
+    EXPECT_EQ(status.gang->first->reason, "connection");
+    EXPECT_EQ(status.gang->first->worker, 6);
+    EXPECT_EQ(status.gang->first->cause, "was silent for 3 s");
+    EXPECT_EQ(status.gang->attempt, 1);
+    AwaitLog(i, "podctl: worker 6 was silent for 3 s, ");
+    AwaitLog(i, "; waiting for worker 6\n");
+  }
+  EXPECT_EQ(Status(gone).state, State::kDied);
+  const auto said = workers_[0]->Run(KillCommand({"train", {}, "bob@x: podctl kill"}));
+  EXPECT_TRUE(said.result.ok());
+  for (const std::size_t i : {0U, 1U}) {
+    Await([&] { return Status(i).state == State::kEnded; });
+    EXPECT_THAT(Log(i), ::testing::EndsWith("podctl: ended by bob@x: podctl kill\n"));
+  }
+  Signal(FirstWord(ReadAll(workers_[gone]->home() + "/command")), SIGKILL);
+}
+
+TEST_F(GangTest, WhoHearsOfNobodyEndsToo) {
+  gang_.restarts = 5;
+  gang_.on = {"connection"};
+  Start("echo up; exec sleep 1000");
+  AwaitLog(2, "up");
+  for (const std::size_t hub : {0U, 1U}) {
+    Await([&] { return IsThere(Guard(hub)); });
+    const std::string leader = Supervisor(hub);
+    Signal(leader, SIGSTOP);
+    Signal(Guard(hub), SIGSTOP);
+  }
+  Await([&] { return Status(2).gang->waiting == std::vector<int>{4, 5}; });
+  EXPECT_EQ(Status(2).gang->first->cause.substr(0, 42),
+            "heard nothing from worker 4 and worker 5 f");
+  // They come to themselves, and all go on together.
+  for (const std::size_t hub : {0U, 1U}) {
+    Signal(Supervisor(hub), SIGCONT);
+    Signal(Guard(hub), SIGCONT);
+  }
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    Await([&] { return Status(i).gang->attempt == 2; });
+  }
+}
+
+TEST_F(GangTest, OneLinkMayBeCut) {
+  Gang cut = gang_;
+  cut.members[0].address = "127.0.39.1";  // where nobody is
+  Start("sleep 5; echo through", std::pair(std::size_t{2}, cut));
+  AwaitEnd();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(Status(i).exit_code, 0) << All();
+    EXPECT_FALSE(Status(i).gang->first);
+  }
+}
+
+// Who does not have the run's key is not heard.
+TEST_F(GangTest, AStrangerIsNoMember) {
+  Gang stranger = gang_;
+  stranger.certificate = *MakeCertificate();
+  Start("sleep 0.5; [ $PODCTL_WORKER != 2 ] || exit 7; sleep 1000",
+        std::pair(std::size_t{2}, stranger));
+  for (const std::size_t i : {0U, 1U}) {
+    Await([&] { return Status(i).gang->first.has_value(); });
+    EXPECT_EQ(Status(i).gang->first->reason, "connection");
+  }
+}
+
+TEST_F(GangTest, WhoeverEndsItOnOneWorkerEndsItOnAll) {
+  Start("trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.1; done");
+  for (std::size_t i = 0; i < kWorkers; ++i) AwaitLog(i, "up");
+  const auto said = workers_[1]->Run(KillCommand({"train", {}, "bob@x: podctl kill"}));
+  EXPECT_TRUE(said.result.ok()) << Join(said.err, "\n");
+  AwaitEnd();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_THAT(Log(i), ::testing::EndsWith("asked\npodctl: ended by bob@x: podctl kill\n"));
+    EXPECT_EQ(Log(i).find("asked"), Log(i).rfind("asked")) << "twice";
+  }
+  ExpectNothingLeft();
+}
+
+TEST_F(GangTest, AHangIsOneOfAll) {
+  gang_.restarts = 1;
+  gang_.on = {"hang"};
+  gang_.hang = std::chrono::seconds(2);
+  Start(R"(echo attempt $PODCTL_ATTEMPT
+[ $PODCTL_ATTEMPT = 1 ] || exit 0
+[ $PODCTL_WORKER = 1 ] && for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; echo step; done
+exec sleep 1000)");
+  AwaitEnd();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(Status(i).exit_code, 0) << All();
+    EXPECT_EQ(Status(i).gang->attempt, 2);
+    EXPECT_EQ(Status(i).gang->first->reason, "hang");
+    EXPECT_EQ(Status(i).gang->first->cause, "wrote nothing for 2 s, as all others");
+  }
+  EXPECT_THAT(Log(1), HasSubstr("step\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\n"));
+}
+
+TEST_F(GangTest, WithoutPythonNothingIsStarted) {
+  workers_[0]->Program("python3", "exit 1\n");
+  JobStart job{"train", "aaaa-1", "echo up", {}};
+  job.gang = std::make_shared<const Gang>(gang_);
+  const auto said = workers_[0]->Run(StartCommand(job), StartInput(job) + std::string(kGoLine));
+  EXPECT_FALSE(said.result.ok());
+  EXPECT_THAT(Join(said.err, "\n"), HasSubstr("python3 (3.7 or later, "));
+  EXPECT_FALSE(std::filesystem::exists(Folder(0)));
+}
+
+}  // namespace
+}  // namespace podctl::workers
