@@ -108,7 +108,12 @@ std::string SyncLine(const JobSync& sync) {
 std::string RestartLine(const JobRestart& restart) {
   std::vector<std::string> reasons;
   for (const RestartReason reason : restart.on) reasons.emplace_back(RestartReasonName(reason));
-  return fmt::format("at most {} times, on {}", restart.attempts, Join(reasons, ", "));
+  std::string line = fmt::format("at most {} times, on {}", restart.attempts, Join(reasons, ", "));
+  if (restart.hang) {
+    line += fmt::format("; without a line of any worker for {} it is ended",
+                        FormatDuration(*restart.hang));
+  }
+  return line;
 }
 
 std::string CommandAsWritten(const JobSpec& job) {

@@ -28,7 +28,9 @@ JobVerdict NodeIsGone() {
 JobVerdict JudgeEnd(const JobEnd& end) {
   if (end.node_gone) return NodeIsGone();
   if (auto node = JudgeNode(end.node_state, end.node_health)) return *std::move(node);
-  if (!end.stalled.empty()) return {RestartReason::kHeartbeat, end.stalled};
+  if (!end.stalled.empty()) {
+    return {end.hung ? RestartReason::kHang : RestartReason::kHeartbeat, end.stalled};
+  }
   if (end.lost) return {RestartReason::kConnection, end.what};
   return {end.killed ? RestartReason::kKilled : RestartReason::kFailure, end.what};
 }

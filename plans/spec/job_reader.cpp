@@ -20,6 +20,10 @@ namespace {
 
 constexpr std::size_t kMostWords = 10'000;
 constexpr std::chrono::hours kLongestGrace{1};
+constexpr std::chrono::hours kLongestBackoff{1};
+constexpr std::chrono::seconds kShortestHang{10};
+constexpr std::chrono::hours kLongestHang{24 * 7};
+constexpr std::chrono::minutes kUsualHang{30};
 constexpr int kMostAttempts = 1000;
 constexpr int kMostXlaDistAttempts = 50;
 constexpr int kMostDevices = 4096;
@@ -51,7 +55,15 @@ Shape RestartShape() {
   return shape::Map({shape::Required("attempts", "How often it is started again at most.",
                                      shape::Number(0, kMostAttempts)),
                      {"on", "After what; `[maintenance, preemption, connection]` unless given.",
-                      shape::ListOf(shape::Word(RestartReasonNames()))}});
+                      shape::ListOf(shape::Word(RestartReasonNames()))},
+                     {"backoff",
+                      "The pause between starts that follow quickly, `1s` unless given; twice as "
+                      "long each time, up to a minute.",
+                      shape::Duration()},
+                     {"hang",
+                      "After so long without a line of any worker the job is ended; `30m` where "
+                      "`on` has `hang`.",
+                      shape::Duration()}});
 }
 
 std::vector<Key> JobKeys() {
@@ -203,15 +215,24 @@ class JobReader {
     return pod->second->wanted.kind()->HostOf(*pod->second);
   }
 
-  void ReadGrace(const YamlNode& node, const Slot& slot) {
-    const auto grace = reader_.ReadDuration(node, slot);
-    if (!grace) return;
-    if (*grace > kLongestGrace) {
+  // Whole seconds.
+  std::optional<std::chrono::seconds> ReadSpan(const YamlNode& node, const Slot& slot,
+                                               std::chrono::seconds least,
+                                               std::chrono::seconds most) {
+    const auto span = reader_.ReadDuration(node, slot);
+    if (!span) return std::nullopt;
+    if (*span < least || *span > most) {
       reader_.Error(node, slot,
-                    fmt::format("`{}` is at most {}", slot.key, FormatDuration(kLongestGrace)));
-      return;
+                    fmt::format("`{}` is at {} {}", slot.key, *span < least ? "least" : "most",
+                                FormatDuration(*span < least ? least : most)));
+      return std::nullopt;
     }
-    job_.grace = std::chrono::ceil<std::chrono::seconds>(*grace);
+    return std::chrono::ceil<std::chrono::seconds>(*span);
+  }
+
+  void ReadGrace(const YamlNode& node, const Slot& slot) {
+    const auto grace = ReadSpan(node, slot, std::chrono::seconds(0), kLongestGrace);
+    if (grace) job_.grace = *grace;
   }
 
   void ReadPod(const YamlNode& node, const Slot& slot) {
@@ -430,8 +451,22 @@ class JobReader {
         if (reason) job_.restart.on.insert(*reason);
       }
     };
-    if (!reader_.ReadMap(node, slot, shape, {{"attempts", read_attempts}, {"on", read_reasons}})) {
+    const auto read_backoff = [&](const YamlNode& value, const Slot& at) {
+      const auto pause = ReadSpan(value, at, std::chrono::seconds(0), kLongestBackoff);
+      if (pause) job_.restart.backoff = *pause;
+    };
+    const auto read_hang = [&](const YamlNode& value, const Slot& at) {
+      job_.restart.hang = ReadSpan(value, at, kShortestHang, kLongestHang);
+    };
+    if (!reader_.ReadMap(node, slot, shape,
+                         {{"attempts", read_attempts},
+                          {"on", read_reasons},
+                          {"backoff", read_backoff},
+                          {"hang", read_hang}})) {
       return;
+    }
+    if (!job_.restart.hang && job_.restart.on.contains(RestartReason::kHang)) {
+      job_.restart.hang = kUsualHang;
     }
     if (node.Find("attempts") == nullptr) {
       reader_.Error(node, slot, "`restart` has no `attempts`",
@@ -528,7 +563,8 @@ class JobReader {
                     fmt::format("xla_dist is restarted at most {} times", kMostXlaDistAttempts),
                     fmt::format("attempts: {}", kMostXlaDistAttempts));
     }
-    for (const RestartReason reason : {RestartReason::kKilled, RestartReason::kFailure}) {
+    for (const RestartReason reason :
+         {RestartReason::kKilled, RestartReason::kFailure, RestartReason::kHang}) {
       if (!job_.restart.on.contains(reason)) continue;
       reader_.Error(*restart->key, slot.Below("restart"),
                     fmt::format("xla_dist is not restarted on `{}`", RestartReasonName(reason)),

@@ -1,5 +1,7 @@
 #include "plans/spec/job_spec.h"
 
+#include <algorithm>
+
 namespace podctl {
 
 const std::vector<std::string>& LauncherNames() {
@@ -13,9 +15,19 @@ std::string_view LauncherName(Launcher launcher) {
 }
 
 const std::vector<std::string>& RestartReasonNames() {
-  static const std::vector<std::string> names = {"maintenance", "preemption", "connection",
-                                                 "heartbeat",   "killed",     "failure"};
+  static const std::vector<std::string> names = {
+      "maintenance", "preemption", "connection", "heartbeat", "killed", "failure", "hang"};
   return names;
+}
+
+std::chrono::seconds JobRestart::LongestPause() const {
+  return std::max(backoff, std::chrono::seconds(std::chrono::minutes(1)));
+}
+
+std::chrono::seconds JobRestart::PauseAfter(int quick) const {
+  std::chrono::seconds pause = backoff;
+  for (int more = 1; more < quick && pause < LongestPause(); ++more) pause *= 2;
+  return std::min(pause, LongestPause());
 }
 
 std::string_view RestartReasonName(RestartReason reason) {

@@ -50,13 +50,29 @@ struct JobSync {
   std::vector<std::string> exclude;  // patterns of names, or of paths below the source
 };
 
-enum class RestartReason { kMaintenance, kPreemption, kConnection, kHeartbeat, kKilled, kFailure };
+enum class RestartReason {
+  kMaintenance,
+  kPreemption,
+  kConnection,
+  kHeartbeat,
+  kKilled,
+  kFailure,
+  kHang
+};
 std::string_view RestartReasonName(RestartReason reason);  // "maintenance"
 const std::vector<std::string>& RestartReasonNames();
 
 struct JobRestart {
   int attempts = 0;  // starts after the first one
   std::set<RestartReason> on;
+  // Between starts that follow quickly: this, and twice as long each time, up to a minute or this.
+  std::chrono::seconds backoff{1};
+  // After so long without a line of any of its workers it is ended; nullopt: never.
+  std::optional<std::chrono::seconds> hang = {};
+
+  // The pause before the start that follows `quick` short ones in a row.
+  std::chrono::seconds PauseAfter(int quick) const;
+  std::chrono::seconds LongestPause() const;
 };
 
 struct JobDocker {

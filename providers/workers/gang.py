@@ -36,6 +36,7 @@ import time
 TICK = 0.1  # seconds between two looks at the command
 GATHER = 0.2  # changes within so many seconds are told together
 AFTERMATH = 1.0  # for what is to end all the same, to end by itself
+QUICK = 60  # seconds of an attempt after which the next one waits longer
 LINGER = 5.0  # how long one that is through goes on telling the others
 LONGEST_LINE = 1 << 16
 MOST_FACTS = 100  # in a line
@@ -626,10 +627,10 @@ class Gang:
         quick = 0
         while quick < self.attempt:
             failure = self.facts.failure(self.attempt - quick)
-            if not failure or failure[0] > most * 1000:
+            if not failure or failure[0] > QUICK * 1000:
                 break
             quick += 1
-        wait = min(most, first * 2 ** (quick - 1)) if quick else 0
+        wait = min(most, first * 2 ** min(max(0, quick - 1), 20))
         self.announce(self.attempt + 1, wait)
         until = now() + wait
         while now() < until and not self.gone_on():

@@ -128,5 +128,20 @@ TEST_F(GangStoryTest, ALostWorkerIsWaitedForAndAStartAnewIsOneOfAll) {
   ExpectNothingLeft();
 }
 
+// In a collective for ever: nobody fails, and nobody writes.
+TEST_F(GangStoryTest, AHangIsAReason) {
+  Job("echo attempt $PODCTL_ATTEMPT; [ $PODCTL_ATTEMPT = 2 ] || sleep 1000\n",
+      "{attempts: 1, on: [hang], hang: 10s, backoff: 0s}");
+  ASSERT_EQ(box_->Run({"run", "train", "--detach"}).code, 0);
+  ASSERT_TRUE(Becomes("done")) << ToJson(Jobs());
+  EXPECT_EQ(Jobs()["first"]["reason"], Value("hang"));
+  EXPECT_EQ(Jobs()["attempt"], Value(2));
+  const RunResult attached = box_->Run({"run", "train"});
+  EXPECT_EQ(attached.code, 0) << attached;
+  EXPECT_THAT(attached.err, HasSubstr("Restart 1 of 1, on hang: no worker has written for 10s"))
+      << attached;
+  ExpectNothingLeft();
+}
+
 }  // namespace
 }  // namespace podctl::testing

@@ -47,6 +47,10 @@ class Supervisor final : public ssh::Observer {
   }
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
+    if (plan_.hang) {
+      const std::lock_guard lock(mutex_);
+      line_at_ = clock_.Steady();
+    }
     const bool open = std::exchange(open_, false);
     if (IsForUs(job, stream, line)) {
       watcher_.OnOwnLine(job, line);
@@ -82,6 +86,11 @@ class Supervisor final : public ssh::Observer {
     if (late) gate_.CallOff();
     if (heartbeat_ && result_.started && result_.stalled.empty()) {
       result_.stalled = heartbeat_->WhyStalled(now);
+    }
+    if (plan_.hang && result_.started && result_.stalled.empty() && !result_.first &&
+        now - std::max(line_at_, started_at_) > *plan_.hang) {
+      result_.stalled = fmt::format("no worker has written for {}", FormatDuration(*plan_.hang));
+      result_.hung = true;
     }
     if (late || over || !result_.stalled.empty()) End();
   }
@@ -204,6 +213,7 @@ class Supervisor final : public ssh::Observer {
   std::size_t ready_ = 0;
   std::optional<Heartbeat> heartbeat_;
   Clock::SteadyTime started_at_{};
+  Clock::SteadyTime line_at_{};  // the last line of any worker
   std::optional<Clock::SteadyTime> first_at_;
   bool is_failure_reported_ = false;
   AttemptResult result_;
@@ -301,6 +311,7 @@ std::string CauseOfEnd(const ssh::WorkerResult& result) {
 JobEnd EndOf(const AttemptResult& result) {
   JobEnd end;
   end.stalled = result.stalled;
+  end.hung = result.hung;
   for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
     const ssh::WorkerResult& each = result.outcome.results[i];
     const bool lost = each.outcome == Outcome::kLost || each.outcome == Outcome::kUnreachable;

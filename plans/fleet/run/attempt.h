@@ -28,6 +28,7 @@ struct AttemptPlan {
   // Workers that belong together: when one fails the rest is ended. Else each goes on to its end.
   bool together = true;
   std::optional<Heartbeat::Limits> heartbeat;  // steps are counted, and not shown
+  std::optional<std::chrono::seconds> hang;    // it is ended after so long without a line
   // Asked now and then on a thread of its own while the job runs: why it must end; may be empty.
   std::function<std::optional<JobVerdict>(std::stop_token)> look;
 };
@@ -39,7 +40,8 @@ struct AttemptResult {
   std::chrono::milliseconds first_after{0};  // from the start, when `started`
   std::chrono::milliseconds elapsed{0};      // of all of it
   std::optional<JobVerdict> reported;        // by `look`
-  std::string stalled;                       // by the heartbeat
+  std::string stalled;                       // by the heartbeat, or without a line:
+  bool hung = false;
   std::string ended_by;  // who ended it from elsewhere, as the workers tell; empty: nobody
   // After which those that were asked to end, and have not, are killed; nullopt: nobody was asked.
   std::optional<std::chrono::seconds> kill_in;

@@ -459,12 +459,15 @@ DetachedStart StartOfJob(const ReadyLaunch& ready, const JobSpec& job) {
   start.container = ContainerOf(job);
   // One of these commands does not wait for the others.
   const bool together = job.launcher != Launcher::kShell;
-  if (together && (start.workers.size() > 1 || job.restart.attempts > 0)) {
+  if (together && (start.workers.size() > 1 || job.restart.attempts > 0 || job.restart.hang)) {
     workers::Gang& gang = start.gang.emplace();
     for (const WorkerLaunch& worker : ready.launch.workers) {
       gang.members.push_back({worker.worker, worker.address});
     }
     gang.restarts = job.restart.attempts;
+    gang.first_pause = job.restart.backoff;
+    gang.longest_pause = job.restart.LongestPause();
+    gang.hang = job.restart.hang.value_or(std::chrono::seconds(0));
     for (const RestartReason reason : job.restart.on) {
       gang.on.emplace_back(RestartReasonName(reason));
     }

@@ -19,7 +19,6 @@ constexpr std::chrono::minutes kLongestTrouble{20};
 constexpr std::chrono::hours kLongestAbsence{24};
 constexpr std::chrono::seconds kAskPace{10};
 constexpr std::chrono::seconds kShortRun{60};
-constexpr int kMostBackoff = 60;  // seconds
 
 class JobRun {
  public:
@@ -110,6 +109,7 @@ class JobRun {
     plan.setup = FilesText(job_, ready.launch);
     plan.together = job_.launcher != Launcher::kShell;
     if (job_.launcher == Launcher::kXlaDist) plan.heartbeat = Heartbeat::LimitsOf(job_.env);
+    plan.hang = job_.restart.hang;
     return plan;
   }
 
@@ -154,8 +154,7 @@ class JobRun {
     ++restarts_;
     watcher_.OnRestart(result_, restarts_, verdict);
     quick_ends_ = result_.elapsed < kShortRun ? quick_ends_ + 1 : 0;
-    const int pause = std::min(1 << std::min(std::max(quick_ends_ - 1, 0), 6), kMostBackoff);
-    if (!doors_.clock.SleepFor(std::chrono::seconds(pause), stops_.drain)) return false;
+    if (!doors_.clock.SleepFor(job_.restart.PauseAfter(quick_ends_), stops_.drain)) return false;
     return WaitForPod(verdict);
   }
 

@@ -208,6 +208,14 @@ TEST_F(SuperviseTest, PausesGrowWhereItEndsAtOnce) {
   EXPECT_EQ(clock_.Elapsed(), std::chrono::seconds(1 + 2 + 4 + 8 + 16));
 }
 
+TEST_F(SuperviseTest, TheFirstPauseIsTheSpecs) {
+  Restart(3, {RestartReason::kFailure});
+  job_.restart.backoff = std::chrono::seconds(40);
+  at_start_ = [](int, int) { return Fails(3); };
+  Run();
+  EXPECT_EQ(clock_.Elapsed(), std::chrono::seconds(40 + 60 + 60));
+}
+
 TEST_F(SuperviseTest, WhatSomebodyEndedStaysEnded) {
   Restart(2, {RestartReason::kFailure, RestartReason::kKilled});
   at_start_ = [](int, int) {

@@ -28,6 +28,8 @@ TEST(JudgeEndTest, WhatHappenedToTheNodeComesFirst) {
   EXPECT_EQ(JudgeEnd(end).reason, RestartReason::kConnection);
   end.stalled = "no step";
   EXPECT_EQ(JudgeEnd(end).reason, RestartReason::kHeartbeat);
+  end.hung = true;
+  EXPECT_EQ(JudgeEnd(end).reason, RestartReason::kHang);
   end.node_health = "UNHEALTHY_MAINTENANCE";
   EXPECT_EQ(JudgeEnd(end).reason, RestartReason::kMaintenance);
   EXPECT_EQ(JudgeEnd(end).because, "the node is UNHEALTHY_MAINTENANCE");
@@ -36,6 +38,18 @@ TEST(JudgeEndTest, WhatHappenedToTheNodeComesFirst) {
   EXPECT_EQ(JudgeEnd(end).because, "the node is PREEMPTED");
   end.node_gone = true;
   EXPECT_EQ(JudgeEnd(end).because, "the node is gone");
+}
+
+TEST(JobRestartTest, PausesGrowToAMinuteOrTheFirstOne) {
+  JobRestart restart;
+  EXPECT_EQ(restart.PauseAfter(0), std::chrono::seconds(1));
+  EXPECT_EQ(restart.PauseAfter(1), std::chrono::seconds(1));
+  EXPECT_EQ(restart.PauseAfter(4), std::chrono::seconds(8));
+  EXPECT_EQ(restart.PauseAfter(1000), std::chrono::seconds(60));
+  restart.backoff = std::chrono::minutes(5);
+  EXPECT_EQ(restart.PauseAfter(3), std::chrono::minutes(5));
+  restart.backoff = std::chrono::seconds(0);
+  EXPECT_EQ(restart.PauseAfter(1000), std::chrono::seconds(0));
 }
 
 TEST(JudgeNodeTest, KnowsAGoodNode) {
