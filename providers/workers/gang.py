@@ -189,7 +189,8 @@ class Group:
 
 
 class Gang:
-    def __init__(self, job, config, fds, attempt):
+    def __init__(self, job, config, fds, left=None):
+        """`left`: attempt and beginning of what another process of this worker has left."""
         self.job = job
         self.config = config
         self.fds = fds  # of gang.json and gang.pem, which have no name any more
@@ -197,11 +198,11 @@ class Gang:
         self.me = config["me"]  # my place in that list
         self.hubs = list(range(min(2, len(self.workers))))
         self.restart = config["restart"]
-        self.attempt = max(1, attempt)
-        self.taken_over = attempt > 0
+        self.taken_over = left is not None
+        self.attempt, self.began = left or (1, now())
         self.facts = Facts(len(self.workers))
         self.changed = asyncio.Event()
-        self.began = self.heard = now()
+        self.heard = now()
         self.was_heard = False
         self.progress = {}  # of each member: what its beats told, when, and when its log had grown
         self.log_size = self.grown = 0
@@ -428,7 +429,12 @@ class Gang:
     # -- Signs of life.
 
     async def live(self):
+        last = now()
         while True:
+            # Who was stopped himself knows of no silence.
+            if now() - last > self.config["silence"] / 2:
+                self.heard, self.progress = now(), {}
+            last = now()
             beat = int(now() * 10)  # goes on from where another process of this machine was
             try:
                 size = os.stat(self.path("log")).st_size
@@ -455,7 +461,7 @@ class Gang:
         grown_at = {}
         for i, member in enumerate(self.members()):
             told = self.facts.known.get("b %d" % i)
-            before, since, grown = self.progress.get(i, (None, self.began, self.began))
+            before, since, grown = self.progress.get(i, (None, now(), now()))
             if told != before:
                 if before is None or told[1] != before[1]:
                     grown = now()
@@ -510,9 +516,12 @@ class Gang:
 
     async def run_attempt(self):
         """Until nothing of it is left here. Its exit code."""
-        self.began = self.heard = now()
+        self.heard = now()
         self.progress = {}
         self.command = None
+        if not self.taken_over:
+            self.began = now()
+            self.write("began", "%d\n" % self.began)
         code = 0
         self.learn("m %d" % self.me, [self.attempt, RUNNING, 0])
         if self.taken_over:
@@ -664,8 +673,8 @@ class Gang:
         self.learn("m %d" % self.me, [self.attempt, OVER, code])
         self.tell_status()
         tasks[1].cancel()
-        self.dismiss_guard()
         self.tell_end(code)
+        self.dismiss_guard()
         await self.say_goodbye()
         os._exit(0)  # connections that others hold need no end of their own
 
@@ -678,7 +687,7 @@ class Gang:
             await asyncio.sleep(4 * GATHER)
 
     def reserve(self):
-        for name in ("gang", "exit.new", "over.new", "relays"):
+        for name in ("gang", "began", "exit.new", "over.new", "relays"):
             if not os.path.exists(self.path(name)):
                 self.write(name, "")
 
@@ -767,36 +776,36 @@ def take_file(path):
     return fd
 
 
-def attempt_of(job):
+def left_in(job):
+    """Attempt and beginning of what was run there."""
     try:
-        with open(os.path.join(job, "gang")) as file:
-            return int(file.readline().split()[1])
+        with open(os.path.join(job, "gang")) as status, open(os.path.join(job, "began")) as began:
+            return int(status.readline().split()[1]), float(began.readline())
     except (OSError, ValueError, IndexError):
-        return 1
+        return 1, now()
 
 
-async def lead(job, fds, attempt):
+async def lead(job, fds, left):
     with open("/proc/self/fd/%d" % fds[0]) as file:
         config = json.load(file)
-    await Gang(job, config, fds, attempt).run()
+    await Gang(job, config, fds, left).run()
 
 
 def main(job, *given):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, lambda *_: None)  # a signal to the group is for the command
-    os.umask(0o077)
-    attempt = 0
+    left = None
     if given:
         *fds, watched = map(int, given)
-        if os.read(watched, 1):
+        if os.read(watched, 1) or os.path.exists(os.path.join(job, "exit")):
             return
         os.close(watched)
         fds = tuple(fds)
-        attempt = attempt_of(job)
+        left = left_in(job)
     else:
         fds = take_file(os.path.join(job, "gang.json")), take_file(os.path.join(job, "gang.pem"))
     say_who_leads(job)
-    asyncio.run(lead(job, fds, attempt))
+    asyncio.run(lead(job, fds, left))
 
 
 if __name__ == "__main__":

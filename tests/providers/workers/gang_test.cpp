@@ -109,6 +109,9 @@ class GangTest : public ::testing::Test {
     EXPECT_TRUE(jobs && jobs->size() == 1);
     return jobs && !jobs->empty() ? jobs->front() : JobStatus{};
   }
+  // As if nothing were told where there is none.
+  GangNews News(std::size_t i) { return Status(i).gang.value_or(GangNews{}); }
+  GangNews::First First(std::size_t i) { return News(i).first.value_or(GangNews::First{}); }
   template <typename Condition>
   void Await(const Condition& condition) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -236,7 +239,7 @@ while :; do sleep 0.05; done)");
   AwaitEnd();
   for (std::size_t i = 0; i < kWorkers; ++i) {
     EXPECT_EQ(Status(i).exit_code, 0) << All();
-    EXPECT_EQ(Status(i).gang->attempt, 3);
+    EXPECT_EQ(News(i).attempt, 3);
     EXPECT_THAT(Log(i), HasSubstr("podctl: worker 5 ended with exit code 3, "));
     EXPECT_THAT(Log(i), HasSubstr("; attempt 2 of 4 begins\nattempt 2\n"));
     EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 ended with exit code 3, "));
@@ -250,7 +253,7 @@ TEST_F(GangTest, WhatTheSpecDoesNotNameIsNoReasonToStartAgain) {
   gang_.on = {"killed"};
   Start("[ $PODCTL_WORKER = 1 ] && exit 3; sleep 1000");
   AwaitEnd();
-  EXPECT_EQ(Status(0).gang->attempt, 1);
+  EXPECT_EQ(News(0).attempt, 1);
   ExpectNothingLeft();
 }
 
@@ -290,7 +293,7 @@ TEST_F(GangTest, NoProcessIsMissedForLong) {
   AwaitEnd();
   for (std::size_t i = 0; i < kWorkers; ++i) {
     EXPECT_EQ(Status(i).exit_code, 0);
-    EXPECT_EQ(Status(i).gang->attempt, attempt);
+    EXPECT_EQ(News(i).attempt, attempt);
     EXPECT_THAT(Log(i), HasSubstr("was killed by signal 9"));
     EXPECT_THAT(Log(i), HasSubstr("lost its supervisor, which was killed"));
   }
@@ -311,13 +314,13 @@ TEST_F(GangTest, AWorkerThatIsGoneIsWaitedFor) {
   Signal(guard, SIGKILL);
   Signal(leader, SIGKILL);
   for (const std::size_t i : {0U, 1U}) {
-    Await([&] { return Status(i).gang->waiting == std::vector<int>{6}; });
+    Await([&] { return News(i).waiting == std::vector<int>{6}; });
     const JobStatus status = Status(i);
     EXPECT_EQ(status.state, State::kRunning);
-    EXPECT_EQ(status.gang->first->reason, "connection");
-    EXPECT_EQ(status.gang->first->worker, 6);
-    EXPECT_EQ(status.gang->first->cause, "was silent for 3 s");
-    EXPECT_EQ(status.gang->attempt, 1);
+    EXPECT_EQ(First(i).reason, "connection");
+    EXPECT_EQ(First(i).worker, 6);
+    EXPECT_EQ(First(i).cause, "was silent for 3 s");
+    EXPECT_EQ(News(i).attempt, 1);
     AwaitLog(i, "podctl: worker 6 was silent for 3 s, ");
     AwaitLog(i, "; waiting for worker 6\n");
   }
@@ -342,16 +345,15 @@ TEST_F(GangTest, WhoHearsOfNobodyEndsToo) {
     Signal(leader, SIGSTOP);
     Signal(Guard(hub), SIGSTOP);
   }
-  Await([&] { return Status(2).gang->waiting == std::vector<int>{4, 5}; });
-  EXPECT_EQ(Status(2).gang->first->cause.substr(0, 42),
-            "heard nothing from worker 4 and worker 5 f");
+  Await([&] { return News(2).waiting == std::vector<int>{4, 5}; });
+  EXPECT_EQ(First(2).cause.substr(0, 42), "heard nothing from worker 4 and worker 5 f");
   // They come to themselves, and all go on together.
   for (const std::size_t hub : {0U, 1U}) {
     Signal(Supervisor(hub), SIGCONT);
     Signal(Guard(hub), SIGCONT);
   }
   for (std::size_t i = 0; i < kWorkers; ++i) {
-    Await([&] { return Status(i).gang->attempt == 2; });
+    Await([&] { return News(i).attempt == 2; });
   }
 }
 
@@ -362,7 +364,7 @@ TEST_F(GangTest, OneLinkMayBeCut) {
   AwaitEnd();
   for (std::size_t i = 0; i < kWorkers; ++i) {
     EXPECT_EQ(Status(i).exit_code, 0) << All();
-    EXPECT_FALSE(Status(i).gang->first);
+    EXPECT_FALSE(News(i).first);
   }
 }
 
@@ -373,8 +375,8 @@ TEST_F(GangTest, AStrangerIsNoMember) {
   Start("sleep 0.5; [ $PODCTL_WORKER != 2 ] || exit 7; sleep 1000",
         std::pair(std::size_t{2}, stranger));
   for (const std::size_t i : {0U, 1U}) {
-    Await([&] { return Status(i).gang->first.has_value(); });
-    EXPECT_EQ(Status(i).gang->first->reason, "connection");
+    Await([&] { return News(i).first.has_value(); });
+    EXPECT_EQ(First(i).reason, "connection");
   }
 }
 
@@ -402,9 +404,9 @@ exec sleep 1000)");
   AwaitEnd();
   for (std::size_t i = 0; i < kWorkers; ++i) {
     EXPECT_EQ(Status(i).exit_code, 0) << All();
-    EXPECT_EQ(Status(i).gang->attempt, 2);
-    EXPECT_EQ(Status(i).gang->first->reason, "hang");
-    EXPECT_EQ(Status(i).gang->first->cause, "wrote nothing for 2 s, as all others");
+    EXPECT_EQ(News(i).attempt, 2);
+    EXPECT_EQ(First(i).reason, "hang");
+    EXPECT_EQ(First(i).cause, "wrote nothing for 2 s, as all others");
   }
   EXPECT_THAT(Log(1), HasSubstr("step\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\n"));
 }
