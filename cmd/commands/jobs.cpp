@@ -85,12 +85,16 @@ int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporte
       [&] { return StartedDocument(job, any.pod, report); },
       [&](Streams&) {
         streams.out << StartedText(job, any.pod, any.per_slice, report);
-        streams.err << (report.Whole()
-                            ? fmt::format("Watch it with: podctl logs {} {}{} --follow\n", any.pod,
-                                          job, ChoiceFlag(done.target, done.start))
-                            : fmt::format("The same command again starts what is missing; "
-                                          "`podctl kill {} {}` ends the rest.\n",
-                                          any.pod, job));
+        if (report.Whole()) {
+          streams.err << fmt::format("Watch it with: podctl logs {} {}{} --follow\n", any.pod, job,
+                                     ChoiceFlag(done.target, done.start));
+        } else if (!report.started.empty()) {
+          streams.err << fmt::format(
+              "The same command again starts what is missing; `podctl kill {} {}` ends the rest.\n",
+              any.pod, job);
+        } else {
+          streams.err << "Nothing was started.\n";
+        }
       });
   if (reporter.interrupted()) return kInterruptedExitCode;
   return report.Whole() ? 0 : 1;

@@ -36,6 +36,7 @@ import time
 TICK = 0.1  # seconds between two looks at the command
 GATHER = 0.2  # changes within so many seconds are told together
 AFTERMATH = 1.0  # for what is to end all the same, to end by itself
+PATIENCE = 5.0  # after which one that has not ended is told as waited for
 QUICK = 60  # seconds of an attempt after which the next one waits longer
 LINGER = 5.0  # how long one that is through goes on telling the others
 LONGEST_LINE = 1 << 16
@@ -211,6 +212,7 @@ class Gang:
         self.to_guard = None
         self.lines = 0  # connections that are held as a hub
         self.status = ""
+        self.ended_at = None  # when the attempt that failed had ended here
         self.announced = 0  # the attempt that was told last
         self.asked = None  # when somebody began to end it
         run = "%s/.podctl/run/%s#%s" % (os.environ["HOME"], config["job"], config["run"])
@@ -254,7 +256,8 @@ class Gang:
                 lines.append("first %d %d %d %s %s" % (where + (reason, cause)))
                 break
         waiting = [self.workers[i][0] for i in self.not_ended()]
-        if waiting and self.facts.failure(self.attempt) and self.mine()[1] == ENDED:
+        # Not for those that are about to end.
+        if waiting and self.ended_at and now() - self.ended_at > PATIENCE:
             lines.append("waiting " + ",".join(map(str, waiting[:50])))
         text = "\n".join(map(printable, lines)) + "\n"
         if text != self.status:
@@ -518,7 +521,7 @@ class Gang:
         """Until nothing of it is left here. Its exit code."""
         self.heard = now()
         self.progress = {}
-        self.command = None
+        self.command = self.ended_at = None
         if not self.taken_over:
             self.began = now()
             self.write("began", "%d\n" % self.began)
@@ -557,6 +560,7 @@ class Gang:
                 ended = -9 if ended is None else ended
                 code = 128 - ended if ended < 0 else ended
         self.learn("m %d" % self.me, [self.attempt, ENDED, code])
+        self.ended_at = now() if self.facts.failure(self.attempt) else None
         self.tell_status()
         return code
 
@@ -613,6 +617,8 @@ class Gang:
             if self.stopped() is not None or any(m[:2] == [self.attempt, OVER] for m in members):
                 return None
             failure = self.facts.failure(self.attempt)
+            if failure and self.ended_at is None:
+                self.ended_at = now()
             if failure and not cleaned:
                 await self.end_processes()  # mine ended well, and may have left something
                 cleaned = True
@@ -641,6 +647,7 @@ class Gang:
             quick += 1
         wait = min(most, first * 2 ** min(max(0, quick - 1), 20))
         self.announce(self.attempt + 1, wait)
+        self.tell_status()
         until = now() + wait
         while now() < until and not self.gone_on():
             self.look_for_end()
@@ -709,7 +716,10 @@ class Gang:
 
     def dismiss_guard(self):
         os.write(self.to_guard, b"over")
-        self.guard.wait()
+        try:
+            self.guard.wait(2)
+        except subprocess.TimeoutExpired:
+            self.guard.kill()  # somebody has stopped it
 
     async def keep_guard(self):
         while True:

@@ -71,7 +71,12 @@ if [ -d "$job" ]; then
     tell "$job"
     exit 0
   fi
-  if [ $state = running ]; then cat >/dev/null; tell "$job"; exit 91; fi
+  # Not staged: nobody would end its input, since all wait for all.
+  if [ $state = running ]; then
+    tell "$job"
+    echo "another start of it came first" >&2
+    exit 91
+  fi
 fi
 rm -rf "$new"
 # What came over may be secret: it stays only where it becomes a job.

@@ -393,6 +393,16 @@ TEST_F(GangTest, WhoeverEndsItOnOneWorkerEndsItOnAll) {
   ExpectNothingLeft();
 }
 
+// A process that was stopped does not end by being told.
+TEST_F(GangTest, AStoppedGuardDoesNotOutliveTheJob) {
+  Start("echo up; while [ ! -e ~/done ]; do sleep 0.1; done");
+  for (std::size_t i = 0; i < kWorkers; ++i) Await([&] { return IsThere(Guard(i)); });
+  Signal(Guard(1), SIGSTOP);
+  for (auto& worker : workers_) WriteAll(worker->home() + "/done", "");
+  AwaitEnd();
+  ExpectNothingLeft();
+}
+
 TEST_F(GangTest, AHangIsOneOfAll) {
   gang_.restarts = 1;
   gang_.on = {"hang"};
