@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cmd/views/documents.h"
+#include "cmd/views/jobs_view.h"
 #include "cmd/views/paint.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -133,6 +134,11 @@ std::string Notes(const DoctorReport& report) {
   for (const auto& group : report.at_work.groups()) {
     text += fmt::format("  job {} uses the TPU of {}\n", group.what, name(group));
   }
+  for (const auto& [job, gang] : report.gangs) {
+    for (const std::string_view line : SplitLines(GangText("job " + job, gang, report.per_slice))) {
+      text += fmt::format("  {}\n", line);
+    }
+  }
   return text;
 }
 
@@ -186,13 +192,16 @@ Value DoctorDocument(const DoctorReport& report) {
     if (each.probe) entry.Set("facts", ProbeDocument(*each.probe));
     return entry;
   };
-  return Value::Map{{"format_version", "1.0"},
-                    {"pod", report.pod},
-                    {"healthy", report.Healthy()},
-                    {"state", report.state},
-                    {"health", report.health},
-                    {"findings", findings(report.findings, "")},
-                    {"workers", ListOf(report.workers, worker)}};
+  const auto job = [](const auto& gang) {
+    Value entry = Value::Map{{"name", gang.first}};
+    AddGang(gang.second, &entry);
+    return entry;
+  };
+  return Value::Map{
+      {"format_version", "1.0"},           {"pod", report.pod},
+      {"healthy", report.Healthy()},       {"state", report.state},
+      {"health", report.health},           {"findings", findings(report.findings, "")},
+      {"jobs", ListOf(report.gangs, job)}, {"workers", ListOf(report.workers, worker)}};
 }
 
 }  // namespace podctl

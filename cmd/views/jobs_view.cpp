@@ -35,8 +35,10 @@ struct JobRow {
 
   std::string State() const {
     if (!running.empty()) return "running";
-    if (!failed.empty() || !died.empty()) return "failed";
-    return killed.empty() ? "done" : "killed";
+    if (!failed.empty()) return "failed";
+    // A worker that had died before somebody ended the rest did not end the job.
+    if (!killed.empty()) return "killed";
+    return died.empty() ? "done" : "failed";
   }
   std::string Workers(int per_slice) const {
     std::vector<std::string> parts;
@@ -88,6 +90,13 @@ std::string Time(std::int64_t unix_time) {
 }
 
 // Below the table: what a row of it has no room for.
+Ink InkOf(const std::string& state) {
+  if (state == "killed") return Ink::kYellow;
+  return state == "running" ? Ink::kCyan : state == "done" ? Ink::kGreen : Ink::kRed;
+}
+
+}  // namespace
+
 std::string GangText(const std::string& job, const workers::GangNews& gang, int per_slice) {
   std::string text;
   if (gang.attempt > 1) {
@@ -120,13 +129,6 @@ void AddGang(const workers::GangNews& gang, Value* document) {
                              : Value());
   document->Set("waiting_for", ListOf(gang.waiting));
 }
-
-Ink InkOf(const std::string& state) {
-  if (state == "killed") return Ink::kYellow;
-  return state == "running" ? Ink::kCyan : state == "done" ? Ink::kGreen : Ink::kRed;
-}
-
-}  // namespace
 
 std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_slice) {
   const std::vector<JobRow> rows = Rows(all);

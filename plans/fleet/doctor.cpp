@@ -124,11 +124,23 @@ void AwaitSilent(DoctorReport* report) {
   }
 }
 
+using NameAndRun = std::pair<std::string, std::string>;  // of a job
+
+// `jobs`: of each worker.
+void NoteGangs(const std::vector<std::vector<workers::JobStatus>>& jobs,
+               const std::set<NameAndRun>& running, DoctorReport* report) {
+  std::vector<WorkerJobs> found;
+  for (std::size_t i = 0; i < jobs.size(); ++i) found.push_back({static_cast<int>(i), jobs[i]});
+  for (const auto& [name, run] : running) {
+    if (auto gang = GangOf(found, name)) report->gangs[name] = *std::move(gang);
+  }
+}
+
 // A worker whose part of a job is gone while the others wait for it.
 void JudgeJobs(const std::vector<WorkerAnswer>& answers, DoctorReport* report) {
   using workers::JobStatus;
   std::vector<std::vector<JobStatus>> jobs(answers.size());
-  std::set<std::pair<std::string, std::string>> running;  // name and run
+  std::set<NameAndRun> running;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (!answers[i].result.ok()) continue;  // the probe's finding tells why
     auto found = workers::ParseJobs(answers[i].lines);
@@ -142,6 +154,7 @@ void JudgeJobs(const std::vector<WorkerAnswer>& answers, DoctorReport* report) {
       if (job.state == JobStatus::State::kRunning) running.emplace(job.name, job.run);
     }
   }
+  NoteGangs(jobs, running, report);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     for (const JobStatus& job : jobs[i]) {
       const bool well = job.state == JobStatus::State::kRunning ||

@@ -2,6 +2,7 @@
 // for what runs on them. Changes nothing, shows nothing.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -12,6 +13,7 @@
 #include "providers/base/value.h"
 #include "providers/os/clock.h"
 #include "providers/provider.h"
+#include "providers/workers/jobs.h"
 #include "providers/workers/probe.h"
 
 namespace podctl {
@@ -32,7 +34,9 @@ struct DoctorReport {
   std::string unread;
   WorkerGroups died;     // jobs that are over everywhere, and where without an exit code
   WorkerGroups at_work;  // jobs on the TPU: no trouble, but good to know
-  int per_slice = 0;     // workers of each slice of a multislice, else 0
+  // Of jobs that run without anybody watching, what their workers have told each other, by job.
+  std::map<std::string, workers::GangNews> gangs;
+  int per_slice = 0;  // workers of each slice of a multislice, else 0
 
   std::size_t HealthyWorkers() const;
   bool Healthy() const;

@@ -1,5 +1,6 @@
 #include "cmd/views/jobs_view.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -12,6 +13,7 @@ namespace podctl {
 namespace {
 
 using testing::ExpectGolden;
+using ::testing::HasSubstr;
 using JobState = workers::JobStatus::State;
 
 workers::JobStatus Job(const std::string& name, JobState state, int code, std::int64_t started) {
@@ -118,6 +120,16 @@ TEST(JobsView, WordsTellHowAJobStands) {
   EXPECT_EQ(JobStateWords(Job("x", JobState::kEnded, 137, 1)),
             "was killed by KILL (exit code 137)");
   EXPECT_EQ(JobStateWords(Job("x", JobState::kDied, 0, 1)), "died without an exit code");
+}
+
+TEST(JobsView, AWorkerThatHadDiedBeforeAKillDidNotFailTheJob) {
+  workers::JobStatus killed = Job("x", JobState::kEnded, 143, 1);
+  killed.ended_by = "alice@laptop: podctl kill research x";
+  const workers::JobStatus died = Job("x", JobState::kDied, 0, 1);
+  EXPECT_THAT(JobsTable({{0, {killed}}, {1, {died}}}, false), HasSubstr("killed"));
+  EXPECT_THAT(JobsTable({{0, {died}}, {1, {died}}}, false), HasSubstr("failed"));
+  const workers::JobStatus failed = Job("x", JobState::kEnded, 3, 1);
+  EXPECT_THAT(JobsTable({{0, {killed}}, {1, {failed}}}, false), HasSubstr("failed"));
 }
 
 }  // namespace

@@ -406,6 +406,25 @@ TEST(DoctorWorkers, AJobThatDiedEverywhereIsOnlyWorthANote) {
   EXPECT_THAT(report.died.groups()[0].workers, ElementsAre(1, 2));
 }
 
+TEST(DoctorWorkers, TellsHowFarAJobIsThatNobodyWatches) {
+  const DoctorReport report = Look(Well, [](int worker) -> FakeWorkers::Answer {
+    std::vector<std::string> lines =
+        JobsAnswer("train run-1 running 0 1795184000 0 0 python3 t.py");
+    const std::string end = lines.back();
+    lines.back() = "gang attempt 2 6";
+    lines.push_back("gang first 1 2 3100 failure ended with exit code 7");
+    if (worker == 0) lines.push_back("gang waiting 2");
+    lines.push_back(end);
+    return {lines};
+  });
+  ASSERT_TRUE(report.gangs.contains("train"));
+  const workers::GangNews& gang = report.gangs.at("train");
+  EXPECT_EQ(gang.attempt, 2);
+  ASSERT_TRUE(gang.first);
+  EXPECT_EQ(gang.first->worker, 2);
+  EXPECT_THAT(gang.waiting, ElementsAre(2));
+}
+
 TEST(DoctorWorkers, AJobOnTheTpuIsNoTrouble) {
   const DoctorReport report = Look(
       [](int worker) -> FakeWorkers::Answer {
