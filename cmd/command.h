@@ -140,6 +140,7 @@ extern const Command kWatch;
 extern const Command kShow;
 extern const Command kStatus;
 extern const Command kOutput;
+extern const Command kCost;
 extern const Command kExec;
 extern const Command kSsh;
 extern const Command kCp;

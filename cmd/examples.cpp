@@ -38,6 +38,8 @@ constexpr Example kExamples[] = {
     {"show", "podctl show --json plan.bin", "a saved plan, as terraform shows one"},
     {"status", "podctl status", "a table for people"},
     {"status", "podctl status --json", "nodes, workers and their addresses for programs"},
+    {"cost", "podctl cost", "what the pods of the state cost"},
+    {"cost", "podctl cost --by team --since 7d", "of the last week, and a sum for each team"},
     {"output", "podctl output", "all of them"},
     {"output", "podctl output --raw address", "one value, for a script"},
     {"output", "podctl output --json | jq -r .address.value", "the same by way of JSON"},

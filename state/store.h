@@ -160,6 +160,8 @@ class StateStore {
   virtual Result<std::vector<HistoryEntry>> History() = 0;
   // The run that made what was loaded or saved last, where the store remembers.
   virtual std::optional<Provenance> StoredRun() const { return std::nullopt; }
+  // When that was saved, RFC 3339; empty: nothing is stored, or the store does not remember.
+  virtual std::string StoredAt() { return {}; }
   // kNotFound when it is not kept.
   virtual Result<State> LoadHistory(std::uint64_t serial) = 0;
 

@@ -25,6 +25,7 @@
 #include "plans/session/due_jobs.h"
 #include "plans/session/pipeline_state.h"
 #include "plans/session/plan.h"
+#include "plans/session/pod_ends.h"
 #include "plans/session/saved_plan.h"
 #include "providers/base/text.h"
 
@@ -139,6 +140,7 @@ std::optional<PlanRun> PlanOf(Reporter& reporter, std::variant<PlanRun, NoPlan> 
 void ShowWhatIsPlanned(Reporter& reporter, const PlanRun& run, bool is_new,
                        const std::vector<std::string>& ended) {
   for (const std::string& note : run.notes) reporter.Note(note);
+  if (const auto ends = NoteOnEnds(run.spec)) reporter.Note(*ends);
   if (!run.problems.has_errors()) reporter.TellDigest([&run] { return DigestOf(run); });
   if (is_new) {
     std::vector<std::string> jobs = run.jobs;

@@ -12,10 +12,12 @@
 #include "cmd/commands/apply.h"
 #include "cmd/commands/state_edit.h"
 #include "cmd/reporter.h"
+#include "cmd/views/cost_view.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
 #include "plans/kinds/output/record.h"
 #include "plans/kinds/step/record.h"
+#include "plans/session/cost.h"
 #include "plans/session/status.h"
 #include "providers/base/text.h"
 #include "state/run_notes.h"
@@ -91,6 +93,8 @@ int RunStatus(Wiring& wiring) {
   const Spec spec = wiring.ReadSpec(problems);
   // Of a spec that is wrong, or not at hand, nobody knows what it wants.
   if (!problems.has_errors()) AddNotMade(PodsNotMade(spec, settled), &rows);
+  std::optional<PlanCost> cost;
+  if (!problems.has_errors() && spec.prices) cost = CostOf(Plan(), settled, *spec.prices);
   const auto text = [&](Streams& streams) {
     const bool color = streams.color && streams.out_is_terminal;
     const std::string others = OtherTables(settled, status->observation, color);
@@ -102,8 +106,15 @@ int RunStatus(Wiring& wiring) {
       streams.out << fmt::format("There are no pods in the state, {}.\n",
                                  VisibleControls(wiring.StatePath()));
     }
+    if (!cost || rows.empty()) return;
+    streams.out << "\n" << Join(RunningCostLines(*cost), "\n") << "\n";
   };
-  reporter.Document([&] { return StatusDocument(rows, settled, status->observation); }, text);
+  const auto document = [&] {
+    Value all = StatusDocument(rows, settled, status->observation);
+    if (cost) all.Set("cost", CostDocument(*cost));
+    return all;
+  };
+  reporter.Document(document, text);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
+#include "plans/fleet/use.h"
+#include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -44,6 +47,7 @@ class Telling final : public WatchListener {
   void Say(const std::string& text) { account_->Say(text); }
   // Before the first round: how jobs are started.
   void StartJobsBy(StartThem start) { start_jobs_ = std::move(start); }
+  void LookForUseBy(UseLook look) { look_for_use_ = std::move(look); }
   void SayInterrupted() {
     Say(is_saved_ ? "interrupted: the state is saved" : "interrupted: the state is not saved");
   }
@@ -72,7 +76,7 @@ class Telling final : public WatchListener {
     }
     Say(fmt::format("{}; a look every {}",
                     names.empty() ? "no pod has `onPreemption: recreate`: what happens is told, "
-                                    "and nothing done"
+                                    "and none made anew"
                                   : "made anew when preempted: " + Join(names, ", "),
                     FormatDuration(options_.interval)));
   }
@@ -124,6 +128,11 @@ class Telling final : public WatchListener {
   bool StartJobs(const PlanRun& run, const ExecuteResult& result) override {
     return start_jobs_(run, result);
   }
+  void OnEnd(const PodEnd& end) override {
+    Say(fmt::format("{} is {}: {}", PodAddress(end.pod),
+                    end.what == IdleSpec::Then::kStop ? "stopped" : "deleted", end.why));
+  }
+  PodUse LookForUse(const std::string& pod) override { return look_for_use_(pod); }
   void OnLeave() override {
     streams_.out << std::flush;
     _exit(kInterruptedExitCode);
@@ -140,7 +149,29 @@ class Telling final : public WatchListener {
   const WatchOptions& options_;
   const std::unique_ptr<WatchAccount> account_;
   StartThem start_jobs_;
+  UseLook look_for_use_;
   bool is_saved_ = true;  // what the last round with something to save left
+};
+
+// A watch tells what it finds, and not how it looks.
+class QuietRounds final : public RoundWatcher {
+ public:
+  // `pods` is lent.
+  QuietRounds(const KnownPods& pods, std::string address)
+      : pods_(pods), address_(std::move(address)) {}
+  void OnBegin(const std::vector<ssh::Job>&, const RoundWords&) override {}
+  void OnPhase(std::size_t, ssh::Phase) override {}
+  void OnTryAgain(std::size_t, const ssh::Cause&) override {}
+  void OnWaits(std::size_t) override {}
+  void OnAnswer(std::size_t, const WorkerAnswer&) override {}
+  void OnEnd() override {}
+  void OnHostKeys(const std::map<int, HostKeyText>& learned) override {
+    pods_.Remember(address_, learned);
+  }
+
+ private:
+  const KnownPods& pods_;
+  const std::string address_;
 };
 
 int RunWatch(Wiring& wiring, const WatchOptions& options) {
@@ -162,6 +193,15 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
     return StartJobsOf({wiring.pod_doors(), wiring.ssh(), wiring.files(), wiring.random(),
                         wiring.stops(), reporter, wiring.streams(), wiring.clock(), started},
                        run, result, [&](const std::string& text) { telling.Say(text); });
+  });
+  telling.LookForUseBy([&](const std::string& pod) {
+    const KnownPods pods(wiring.pod_doors());
+    const auto chosen = pods.Choose(pod, "all");
+    if (!chosen) return PodUse{PodUse::Is::kUnknown, chosen.error().message};
+    QuietRounds quiet(pods, chosen->target.address);
+    const StopTokens stops = wiring.stops();
+    WorkerRounds rounds(wiring.ssh(), quiet, stops.drain, stops.leave);
+    return LookForUse(rounds, chosen->workers);
   });
   const PlanDoors plan_doors = wiring.plan_doors();
   const ApplyDoors apply_doors = wiring.apply_doors();

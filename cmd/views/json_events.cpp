@@ -5,6 +5,7 @@
 #include "cmd/command_line.h"
 #include "cmd/commands/validate.h"
 #include "cmd/views/apply_view.h"
+#include "cmd/views/cost_view.h"
 #include "cmd/views/output_view.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
@@ -146,10 +147,11 @@ void JsonEvents::ShowPlan(const Plan& plan, const State& state, bool failed) {
   }
   if (failed && !ChangesThings(plan)) return;
   const PlanCounts counts = plan.Counts();
+  Value fields = Value::Map{
+      {"changes", CountsOf(counts.add, counts.change, counts.destroy, counts.steps, "plan")}};
+  if (plan.cost) fields.Set("cost", CostDocument(*plan.cost));
   Write("info", plan.Empty() ? NoChanges(plan) : Join(SplitLines(PlanSummary(plan)), " "),
-        "change_summary",
-        Value::Map{{"changes",
-                    CountsOf(counts.add, counts.change, counts.destroy, counts.steps, "plan")}});
+        "change_summary", std::move(fields));
   if (!failed) ShowOutputs(OutputActions(plan));
 }
 

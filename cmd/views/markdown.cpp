@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cmd/views/cost_view.h"
 #include "cmd/views/output_view.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
@@ -338,7 +339,12 @@ std::string OutputItems(const Plan& plan) {
 std::string Actions(const Plan& plan, bool failed, bool past) {
   std::string text;
   const auto summary = SplitLines(PlanSummary(plan));
-  for (std::size_t i = 1; i < summary.size() && !past; ++i) text += "\n" + summary[i] + "\n";
+  const std::size_t costs = plan.cost ? CostLines(*plan.cost).size() : 0;
+  for (std::size_t i = 1; i < summary.size() && !past; ++i) {
+    // Of these a part was written by others: what a type is called.
+    const bool is_cost = i + costs >= summary.size();
+    text += "\n" + (is_cost ? Prose(summary[i]) : summary[i]) + "\n";
+  }
   if (plan.mode == PlanMode::kRefreshOnly) return text;
   if (ChangesThings(plan)) text += (past ? "" : Losses(plan)) + "\n" + Table(plan);
   return failed ? text : text + OutputItems(plan);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cmd/views/cost_view.h"
 #include "cmd/views/live_block.h"
 #include "cmd/views/output_view.h"
 #include "cmd/views/paint.h"
@@ -403,6 +404,9 @@ std::string PlanSummary(const Plan& plan) {
     const Kind* kind = change.payload.kind();
     if (kind == nullptr || !reported.insert(kind).second) continue;
     if (const std::string line = kind->Summary(plan); !line.empty()) text += line + "\n";
+  }
+  if (plan.cost) {
+    for (const std::string& line : CostLines(*plan.cost)) text += line + "\n";
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "cmd/views/cost_view.h"
 #include "cmd/views/documents.h"
 #include "cmd/views/output_view.h"
 #include "plans/engine/kind.h"
@@ -294,6 +295,7 @@ Value TerraformPlan(const SavedPlan& saved) {
     for (const std::string& job : saved.jobs) jobs.emplace_back(job);
     document.Set("podctl_jobs", std::move(jobs));
   }
+  if (saved.plan.cost) document.Set("podctl_cost", CostDocument(*saved.plan.cost));
   document.Set("podctl_digest", DigestOfPlan(saved));
   if (saved.prior) document.Set("prior_state", TerraformState(state));
   return document;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plans/engine/payload.h"
+#include "plans/engine/plan_cost.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
 #include "state/address.h"
@@ -98,6 +99,7 @@ struct Plan {
   std::vector<Drift> drift;
   std::string lineage;
   std::uint64_t serial = 0;
+  std::optional<PlanCost> cost = {};  // nullopt: the spec names no prices
 
   PlanCounts Counts() const;
   // Nothing but Keep, and nothing that moved; of a refresh-only plan also: nothing has drifted.

@@ -122,6 +122,9 @@ std::string CheckWaits(const Plan& plan, Kinds kinds) {
 }
 
 std::string CheckPlan(const Plan& plan, Kinds kinds) {
+  if (plan.cost) {
+    if (std::string problem = WhatCannotBe(*plan.cost); !problem.empty()) return problem;
+  }
   std::set<Address> addresses;
   for (const Change& change : plan.changes) {
     if (!addresses.insert(change.address).second) {

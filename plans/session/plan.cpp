@@ -17,6 +17,7 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unaccounted_nodes.h"
 #include "plans/session/catalogue_check.h"
+#include "plans/session/cost.h"
 #include "plans/session/due_jobs.h"
 #include "plans/session/history_hint.h"
 #include "plans/session/secrets.h"
@@ -206,6 +207,7 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanRequest& request
   }
   if (read.has_errors()) return NoPlan{.why = NoPlan::Why::kSpec, .problems = std::move(read)};
   listener.OnSpec(read);
+  if (request.edit) request.edit(&run->spec);
   const std::string path = request.state.For(run->spec);
   if (request.plan.mode == PlanMode::kDestroy) run->spec.declared.clear();
   if (request.lock) {
@@ -333,6 +335,16 @@ Diagnostic LostStateProblem(const StatePlace& place) {
   return problem;
 }
 
+// `limits`: not for who makes anew what is lost, and takes away what is over.
+void AddCost(bool limits, PlanRun* run) {
+  if (!run->spec.prices || run->plan.mode == PlanMode::kRefreshOnly) return;
+  run->plan.cost = CostOf(run->plan, run->settled, *run->spec.prices);
+  if (!run->spec.max_cost || !limits || run->problems.has_errors()) return;
+  if (auto problem = WhyTooCostly(*run->plan.cost, *run->spec.max_cost)) {
+    run->problems.Add(*std::move(problem));
+  }
+}
+
 // Whether what is made can be made. With --refresh=false who only looks asks nobody. False: it was
 // interrupted.
 bool AddCatalogueCheck(const PlanDoors& doors, const PlanRequest& request, PlanRun* run) {
@@ -392,6 +404,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.kinds, run.problems);
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
+  AddCost(request.checks_catalogue, &run);
   if (!AddCatalogueCheck(doors, request, &run)) return NoPlan{.why = NoPlan::Why::kInterrupted};
   AddUnknownNodes(request, &run);
   run.jobs = JobsAffected(run.spec, run.plan, files, "", &run.problems);

@@ -60,12 +60,14 @@ struct PlanRequest {
   PlanOptions plan;
   std::optional<LockRequest> lock;  // of who will change something
   bool will_log_in = false;         // the workers of what is planned, see UseOsLogin
-  // Whether it matters what the zones have (catalogue_check.h): not to who makes anew what is lost
-  // already.
+  // Whether it matters what the zones have (catalogue_check.h), and what the spec's `maxCost` is:
+  // not to who makes anew what is lost already.
   bool checks_catalogue = true;
   // The state as read is looked at afterwards. Else its records are not copied, which takes a while
   // when they are thousands; lineage, serial and key are kept.
   bool keep_stored = false;
+  // Changes what the spec was read as, before a plan is made of it; empty: nothing does.
+  std::function<void(Spec* spec)> edit = {};
 };
 
 class PlanListener {

@@ -234,6 +234,15 @@ std::string KeyOf(const ExecuteResult& result) {
   return text;
 }
 
+// Whether it is what the end of the pod is made of: what else an apply would do is left to it.
+bool IsPartOf(const PodEnd& end, const Change& change) {
+  if (PodNameOf(change.address) != end.pod) return false;
+  if (end.what == IdleSpec::Then::kDelete) return IsDelete(change);
+  const PodChange* pod = AsPod(change);
+  return pod != nullptr && change.verb == Verb::kUpdate && pod->power == Power::kStop &&
+         pod->fields.empty();
+}
+
 }  // namespace
 
 // While a plan is made its warnings are only kept: most of them were told in an earlier round.
@@ -256,7 +265,10 @@ class WatchSession::Warnings final : public PlanListener {
 
 RoundEnd WatchSession::Run() {
   listener_.OnSettled();
-  const RoundEnd end = Look();
+  ends_.Forget();
+  RoundEnd end = Look();
+  // What a look has found is true until a run changes it, and what failed is looked at again first.
+  if (end == RoundEnd::kNothing || end == RoundEnd::kActed) end = std::max(end, EndPods());
   first_ = false;
   listener_.OnSettled();
   return end;
@@ -279,7 +291,10 @@ RoundEnd WatchSession::Look() {
   for (const std::string& note : run.notes) listener_.OnNote(note);
   WatchedPlan watched = ApplyWatchPolicy(run.spec, run.settled, run.plan);
   TellLeft(watched.left);
-  if (!watched.acts) waits_.clear();
+  if (!watched.acts) {
+    waits_.clear();
+    ends_.See(run.spec, run.settled);
+  }
   const bool notes_only = !watched.acts && watched.plan.changes.empty();
   if (notes_only && run.stored == run.settled) return Fine(RoundEnd::kNothing);
   if (watched.acts) {
@@ -320,6 +335,88 @@ RoundEnd WatchSession::Act(PlanRun& run, WatchedPlan watched) {
   const bool all_started = listener_.StartJobs(run, result);
   if (apply_doors_.drain.stop_requested()) return RoundEnd::kInterrupted;
   return all_started ? end : RoundEnd::kFailed;
+}
+
+// With the lock of the look given back: the workers are asked, and others may go on meanwhile.
+RoundEnd WatchSession::EndPods() {
+  Clock& clock = apply_doors_.clock;
+  const auto tell = [&](const std::string& remark) { listener_.OnNote(remark); };
+  const RoundEnd over = EndAll(ends_.LookAtTtl(clock, tell));
+  if (over == RoundEnd::kInterrupted) return over;
+  const auto use = [&](const std::string& pod) { return listener_.LookForUse(pod); };
+  return std::max(over, EndAll(ends_.LookForUse(use, clock, tell)));
+}
+
+RoundEnd WatchSession::EndAll(const std::vector<PodEnd>& due) {
+  const auto& targets = plan_wishes_.plan.targets;
+  RoundEnd all = RoundEnd::kNothing;
+  for (const PodEnd& end : due) {
+    const std::string address = PodAddress(end.pod).Text();
+    const bool is_watched =
+        targets.empty() || std::find(targets.begin(), targets.end(), address) != targets.end();
+    if (!is_watched) continue;
+    if (apply_doors_.drain.stop_requested()) return RoundEnd::kInterrupted;
+    all = std::max(all, EndPod(end));
+  }
+  return all;
+}
+
+// A run of its own, narrowed to the pod. Whoever has changed it since is seen by its plan.
+RoundEnd WatchSession::EndPod(const PodEnd& end) {
+  PlanRequest request = plan_wishes_;
+  request.plan.targets = {PodAddress(end.pod).Text()};
+  if (end.what == IdleSpec::Then::kDelete) {
+    request.plan.mode = PlanMode::kDestroy;
+  } else {
+    request.edit = [&](Spec* spec) {
+      for (PodSpec* pod : EditPods(spec)) {
+        if (pod->name == end.pod) pod->desired_state = "STOPPED";
+      }
+    };
+  }
+  Warnings warnings(listener_, &told_of_lock_);
+  auto made = PreparePlan(plan_doors_, request, warnings);
+  if (const auto* none = std::get_if<NoPlan>(&made)) {
+    if (none->why == NoPlan::Why::kInterrupted) return RoundEnd::kInterrupted;
+    if (IsEndNews(end, KeyOf(*none, {}))) listener_.OnNoPlan(*none, {}, false);
+    return none->why == NoPlan::Why::kElse ? RoundEnd::kFailed : RoundEnd::kBlocked;
+  }
+  PlanRun& run = std::get<PlanRun>(made);
+  if (run.problems.has_errors()) {
+    if (IsEndNews(end, KeyOf(run.problems))) listener_.OnUnsound(run.problems);
+    return RoundEnd::kBlocked;
+  }
+  const auto& changes = run.plan.changes;
+  if (std::all_of(changes.begin(), changes.end(), IsKeep)) return RoundEnd::kNothing;
+  const auto more = std::find_if(changes.begin(), changes.end(), [&](const Change& change) {
+    return !IsKeep(change) && !IsPartOf(end, change);
+  });
+  if (more != changes.end()) {
+    const std::string what =
+        fmt::format("{} stays, although {}: {} {}", PodAddress(end.pod), end.why, more->address,
+                    IsDelete(*more) ? "is built on it" : "is to be changed by an apply first");
+    if (IsEndNews(end, what)) listener_.OnNote(what);
+    return RoundEnd::kBlocked;
+  }
+  listener_.OnEnd(end);
+  const ExecuteResult result = Execute(apply_doors_, options_, run.plan, listener_.events(), &run);
+  acted_ = true;
+  listener_.OnSettled();
+  listener_.OnExecuted(result, true);
+  if (apply_doors_.leave.stop_requested()) {
+    run.lock.reset();
+    listener_.OnLeave();
+  }
+  if (result.save_error) listener_.OnSaveError(result);
+  if (result.interrupted) return RoundEnd::kInterrupted;
+  if (result.ok()) return RoundEnd::kActed;
+  if (!result.failures.empty() && IsEndNews(end, KeyOf(result))) listener_.OnFailures(result);
+  return RoundEnd::kFailed;
+}
+
+// What keeps a pod from its end is told once for as long as it is the same.
+bool WatchSession::IsEndNews(const PodEnd& end, const std::string& trouble) {
+  return std::exchange(end_troubles_[end.pod], trouble) != trouble;
 }
 
 RoundEnd WatchSession::Tell(const ExecuteResult& result, bool acts) {

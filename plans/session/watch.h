@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -13,6 +14,7 @@
 #include "plans/engine/executor.h"
 #include "plans/session/apply.h"
 #include "plans/session/plan.h"
+#include "plans/session/pod_ends.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/clock.h"
@@ -99,6 +101,8 @@ class WatchListener : public PlanListener {
   virtual void OnExecuted(const ExecuteResult& result, bool acted) = 0;
   virtual void OnQueued(const Address& address) = 0;  // it waits from now on
   virtual void OnDone(const ExecuteResult& result) = 0;
+  virtual void OnEnd(const PodEnd& end) = 0;              // before it is carried out
+  virtual PodUse LookForUse(const std::string& pod) = 0;  // asks its workers
   // Starts the jobs of the spec that an apply of `run`, whose lock is free by now, would have
   // started (due_jobs.h), and tells of each. False: one of them was not.
   virtual bool StartJobs(const PlanRun& run, const ExecuteResult& result) = 0;
@@ -133,6 +137,10 @@ class WatchSession final : public WatchRound {
   RoundEnd Look();
   RoundEnd OnNoPlan(const NoPlan& none, const Diagnostics& warnings);
   RoundEnd Act(PlanRun& run, WatchedPlan watched);
+  RoundEnd EndPods();
+  RoundEnd EndAll(const std::vector<PodEnd>& due);
+  RoundEnd EndPod(const PodEnd& end);
+  bool IsEndNews(const PodEnd& end, const std::string& trouble);
   RoundEnd Tell(const ExecuteResult& result, bool acts);
   RoundEnd Fine(RoundEnd end);
   void TellSubject(const Spec& spec);
@@ -154,6 +162,8 @@ class WatchSession final : public WatchRound {
   std::set<std::string> left_;
   std::set<std::string> told_of_lock_;  // of locks taken over, and what dead runs could not save
   std::vector<Address> waits_;          // in the queue
+  PodEnds ends_;
+  std::map<std::string, std::string> end_troubles_;  // the last one, by pod
 };
 
 }  // namespace podctl

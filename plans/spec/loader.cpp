@@ -13,6 +13,7 @@
 #include "plans/spec/local_files.h"
 #include "plans/spec/moves_reader.h"
 #include "plans/spec/names.h"
+#include "plans/spec/prices_reader.h"
 #include "plans/spec/schema.h"
 #include "plans/spec/spec_files.h"
 #include "plans/spec/variables.h"
@@ -42,6 +43,7 @@ class Loader {
     Spec spec;
     documents_ = ReadSpecFiles(options_.paths, SpecSearch{options_.recursive, options_.var_files},
                                files_, problems_, options_.texts);
+    DropPriceFiles();
     for (const SpecDocument& document : documents_) {
       spec.files.push_back(document.file->name());
       if (document.root == nullptr) continue;
@@ -66,6 +68,22 @@ class Loader {
   }
 
  private:
+  // A folder's prices lie beside its specs, and are none.
+  void DropPriceFiles() {
+    const auto prices_of = [](const SpecDocument& document) {
+      return document.root == nullptr ? nullptr : document.root->Find("prices");
+    };
+    std::set<std::string> named;
+    for (const SpecDocument& document : documents_) {
+      const YamlEntry* prices = prices_of(document);
+      if (prices != nullptr) named.insert(PathFromSpec(*prices->value, prices->value->text));
+    }
+    // One that names itself is a spec: without it all would be destroyed.
+    std::erase_if(documents_, [&](const SpecDocument& one) {
+      return prices_of(one) == nullptr && named.contains(one.file->name());
+    });
+  }
+
   // Names and lengths go in as well, so that no two specs look the same put together.
   std::string DigestOfFiles() const {
     std::string text;
@@ -98,6 +116,10 @@ class Loader {
       if (key == "project" || key == "zone" || key == "defaults") continue;  // of scopes_
       if (key == "state") {
         states_.push_back(entry);
+      } else if (key == "prices") {
+        prices_.push_back(entry);
+      } else if (key == "maxCost") {
+        max_costs_.push_back(entry);
       } else if (key == "variables" || key == "jobs") {
         Collect(reader, entry, key == "jobs" ? jobs_ : declarations_);
       } else if (key == "stateOf") {
@@ -170,6 +192,68 @@ class Loader {
     }
   }
 
+  // Likewise.
+  void ReadPricesAndLimit(ValueReader& reader, Spec& spec) {
+    const YamlEntry* first = nullptr;
+    std::string path;
+    for (const YamlEntry& entry : prices_) {
+      const auto text = reader.ReadPlain(*entry.value, {"", "prices"});
+      if (!text) continue;
+      const std::string each = PathFromSpec(*entry.value, *text);
+      if (first == nullptr) {
+        first = &entry;
+        path = each;
+        ReadPriceFile(*entry.value, path, spec);
+      } else if (each != path) {
+        reader.Conflict(*entry.key, {"", "prices"},
+                        fmt::format("`prices` has two values: {} and {}", path, each), *first->key,
+                        "the other one is here");
+      }
+    }
+    const YamlEntry* limited = nullptr;
+    for (const YamlEntry& entry : max_costs_) {
+      auto limit = ReadCostLimit(*entry.value, {"", "maxCost"}, reader);
+      if (!limit) continue;
+      if (limited != nullptr && limit->text != spec.max_cost->text) {
+        reader.Conflict(
+            *entry.key, {"", "maxCost"},
+            fmt::format("`maxCost` has two values: {} and {}", spec.max_cost->text, limit->text),
+            *limited->key, "the other one is here");
+      }
+      if (limited == nullptr) {
+        limited = &entry;
+        spec.max_cost = std::move(limit);
+      }
+    }
+    if (limited != nullptr && prices_.empty()) {
+      reader.Error(*limited->key, {"", "maxCost"}, "`maxCost` cannot be kept without prices",
+                   "name a file of them: `prices: ./prices.yaml`");
+    }
+  }
+
+  // It may be shared by many specs, which have other variables. No message shows its lines: who
+  // writes a spec may name any file here.
+  void ReadPriceFile(const YamlNode& node, const std::string& path, Spec& spec) {
+    if (const std::string why = withheld_->Why(path); !why.empty()) {
+      problems_.Add(DiagnosticAt(
+          node, node.Place(), fmt::format("the file `{}` {}: a spec cannot read it", path, why)));
+      return;
+    }
+    if (!files_.Stat(path)) {
+      Diagnostic problem =
+          DiagnosticAt(node, node.Place(), fmt::format("there is no file `{}`", path));
+      problem.context = "prices";
+      problem.suggestion = "name one with the prices of chips, from the folder of this spec";
+      problems_.Add(std::move(problem));
+      return;
+    }
+    price_document_ = ReadVariableFile(path, files_, problems_);
+    if (price_document_.root == nullptr) return;
+    const Variables none;
+    ValueReader reader(none, environment_, problems_);
+    spec.prices = ReadPrices(*price_document_.root, reader);
+  }
+
   std::string StatePlace(ValueReader& reader, const YamlNode& node, const std::string& state) {
     if (const std::string meant = MeantStateUrl(state); !meant.empty()) {
       reader.Error(node, {"", "state"}, fmt::format("`{}` is neither a path nor a URL", state),
@@ -217,6 +301,7 @@ class Loader {
     if (options_.zone && spec.zone == *options_.zone) CheckFallbackZone();
     ReadState(reader, spec);
     ReadOtherStates(reader, spec);
+    ReadPricesAndLimit(reader, spec);
     if (TooManyThings() || TooManyDefaults()) return;
     ReportMissingSection();
     for (const Kind* kind : options_.kinds.all) ReadSection(*kind, reader, spec);
@@ -425,9 +510,12 @@ class Loader {
   std::vector<std::string> top_keys_;  // once one was asked for that there is not
   std::vector<SpecDocument> documents_;
   std::vector<SpecDocument> variable_documents_;
+  SpecDocument price_document_;
   FileScopes scopes_;
   std::vector<YamlEntry> states_;
   std::vector<YamlEntry> other_states_;
+  std::vector<YamlEntry> prices_;
+  std::vector<YamlEntry> max_costs_;
   std::vector<YamlEntry> declarations_;
   std::vector<YamlEntry> jobs_;
   std::map<const Kind*, std::vector<YamlEntry>> sections_;

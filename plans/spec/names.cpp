@@ -16,12 +16,15 @@ bool IsDigit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// "europe-west4", which has zones but is none.
+}  // namespace
+
 bool IsRegion(std::string_view text) {
   const auto dash = text.find('-');
   if (dash == std::string_view::npos || text.rfind('-') != dash) return false;
-  return !text.empty() && IsDigit(text.back());
+  return gcp::IsLocation(text) && IsDigit(text.back());
 }
+
+namespace {
 
 // "europe-west4-a": words, the last one of the region with a number, and a letter; some zones have
 // more behind their dash ("us-south1-ai1b"). New ones come, so what looks like one may be one.

@@ -25,6 +25,8 @@ bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::s
 bool CheckProject(ValueReader& reader, const YamlNode& at, const Slot& slot,
                   std::string_view project);
 
+// "europe-west4", which has zones but is none.
+bool IsRegion(std::string_view text);
 // What a zone looks like, and which are known.
 Shape ZoneShape();
 

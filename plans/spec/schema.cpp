@@ -9,6 +9,7 @@
 #include "plans/spec/job_reader.h"
 #include "plans/spec/moves_reader.h"
 #include "plans/spec/names.h"
+#include "plans/spec/prices_reader.h"
 #include "plans/spec/variables.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -288,6 +289,15 @@ Shape SpecShape(Kinds kinds) {
                   "Other states by name, each a place as `state` takes it. Their outputs are put "
                   "in as `${state.NAME.outputs.OUTPUT}`.",
                   shape::MapOf(kThingNamePattern, shape::Text())});
+  keys.push_back({"prices",
+                  "A file of what chips cost, by which plans, `status` and `podctl cost` say what "
+                  "pods do: a path from the spec.",
+                  shape::Text()});
+  keys.push_back({"maxCost",
+                  "The most that all of the state's pods may cost, in the currency of `prices`: "
+                  "`20/hour`, `500/day`, `9000/month` (of 730 hours). What would cost more, or an "
+                  "amount that is not known, is refused.",
+                  shape::Text().Like(kCostLimitPattern)});
   keys.push_back({"jobs", "What `podctl run NAME` starts on the workers of a pod.",
                   shape::MapOf(kThingNamePattern, JobShape())});
   keys.push_back({"moved", "Other names for things that exist: they are kept, and not made anew.",

@@ -4,12 +4,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plans/engine/payload.h"
 #include "plans/spec/job_spec.h"
 #include "plans/spec/other_states.h"
+#include "plans/spec/prices.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/withheld_files.h"
 #include "state/address.h"
@@ -39,6 +41,8 @@ struct Spec {
   std::vector<OtherState> other_states;  // in the order of the files
   std::string state;                     // `state:` of the spec; empty: podctl.state.json beside it
   SourcePlace state_place;               // of that
+  std::optional<PriceBook> prices;       // of the file that `prices` names
+  std::optional<CostLimit> max_cost;     // only where there are prices
   std::vector<std::string> files;
   // From what the spec names; never null.
   std::shared_ptr<const WithheldFiles> withheld = std::make_shared<WithheldFiles>();

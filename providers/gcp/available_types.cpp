@@ -295,6 +295,44 @@ std::optional<Accelerator> AcceleratorOf(const Value& node) {
   return FindAccelerator(config["type"].AsString(), config["topology"].AsString());
 }
 
+namespace {
+
+// The Cloud TPU API calls v5e so, and nobody else does.
+std::string_view SoldAs(const Generation& generation) {
+  return generation.prefix == "v5litepod" ? "v5e" : generation.prefix;
+}
+
+}  // namespace
+
+std::string ChipTypeNamed(std::string_view name) {
+  for (const Generation& generation : kGenerations) {
+    if (name == generation.prefix || name == SoldAs(generation)) {
+      return std::string(SoldAs(generation));
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> ChipTypes() {
+  std::vector<std::string> types;
+  for (const Generation& generation : kGenerations) types.emplace_back(SoldAs(generation));
+  return types;
+}
+
+std::string ChipTypeOf(const Value& node) {
+  const std::string& type = node["acceleratorType"].AsString();
+  const std::string prefix = type.substr(0, type.rfind('-'));
+  if (!prefix.empty()) {
+    const std::string known = ChipTypeNamed(prefix);
+    return known.empty() ? prefix : known;
+  }
+  const std::string& config = node["acceleratorConfig"]["type"].AsString();
+  for (const Generation& generation : kGenerations) {
+    if (config == generation.config_type) return std::string(SoldAs(generation));
+  }
+  return config;
+}
+
 std::optional<int> ExpectedWorkers(const Value& node) {
   const auto accelerator = AcceleratorOf(node);
   return accelerator ? std::make_optional(accelerator->workers) : std::nullopt;

@@ -53,6 +53,13 @@ std::optional<Accelerator> FindAccelerator(std::string_view config_type, std::st
 // Of a node with acceleratorType or acceleratorConfig set.
 std::optional<Accelerator> AcceleratorOf(const Value& node);
 
+// What its chips are sold as: "v5e" of a v5litepod-8. Of a type that the catalogue does not know
+// what stands before its size; "" where a node says no type.
+std::string ChipTypeOf(const Value& node);
+// The same by a name of it, "v5e" or "v5litepod"; "": the catalogue knows none.
+std::string ChipTypeNamed(std::string_view name);
+std::vector<std::string> ChipTypes();  // all of them
+
 // The known type that is most likely meant: of the same generation the one next in size, else the
 // one spelled most alike; "" when nothing is near.
 std::string NearestAccelerator(std::string_view type);

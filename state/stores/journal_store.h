@@ -89,6 +89,9 @@ class JournalStore final : public StateStore {
   std::optional<Provenance> StoredRun() const override {
     return known_ && known_->state ? std::optional<Provenance>(known_->run) : std::nullopt;
   }
+  std::string StoredAt() override {
+    return known_ && known_->state ? known_->saved_at : std::string();
+  }
   Result<State> LoadHistory(std::uint64_t serial) override;
   Result<std::string> SaveAside(const State& state) override;
   void DropAside(const std::string& where) override;

@@ -191,6 +191,12 @@ std::string LocalStore::StoredLineage(const std::string& target) {
   return state ? state->lineage : "";
 }
 
+std::string LocalStore::StoredAt() {
+  const Result<std::string> target = Target();
+  const auto info = target ? files_.Stat(*target) : Result<FileInfo>(target.error());
+  return info ? FormatTimestamp(info->modified) : std::string();
+}
+
 Result<std::vector<HistoryEntry>> LocalStore::History() {
   Result<std::string> target = Target();
   if (!target) return target.error();

@@ -47,6 +47,7 @@ class LocalStore : public StateStore {
   Result<void> Save(State& state, Generation* at) override;
   Result<void> Push(State& state, Generation* at) override;
   Result<std::vector<HistoryEntry>> History() override;
+  std::string StoredAt() override;
   Result<State> LoadHistory(std::uint64_t serial) override;
   Result<std::string> SaveAside(const State& state) override;
   void DropAside(const std::string& where) override;

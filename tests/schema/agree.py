@@ -327,7 +327,8 @@ def check_all(options, folder):
     schema = json.loads(schema_text)
     judge = Judge(schema)
     schema_file = os.path.join(folder, "schema.json")
-    for name, text in (("schema.json", schema_text), ("startup.sh", "#!/bin/sh\n"), ("team.pub", PUBLIC_KEY), ("pipeline.pub", PUBLIC_KEY)):
+    for name, text in (("schema.json", schema_text), ("startup.sh", "#!/bin/sh\n"), ("team.pub", PUBLIC_KEY), ("pipeline.pub", PUBLIC_KEY),
+                       ("prices.yaml", "asOf: 2026-11-01\ncurrency: USD\nitems: []\n")):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
     with open(os.path.join(HERE, "everything.yaml"), encoding="utf-8") as file:

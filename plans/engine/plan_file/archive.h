@@ -52,6 +52,7 @@ class Writer {
 
   static Value ToValue(const Value& value) { return value; }
   static Value ToValue(const std::string& text) { return Value(text); }
+  static Value ToValue(double number) { return Value(number); }
   static Value ToValue(const Address& address) {
     return Value(address.empty() ? std::string() : address.Text());
   }
@@ -152,6 +153,11 @@ class Reader {
       return FailAt(way, fmt::format("holds `{}`, which is no address", value.AsString()), problem);
     }
     member = *std::move(address);
+  }
+  static void Read(const Value& value, const std::string& way, std::string& problem,
+                   double& member) {
+    if (!value.is_int() && !value.is_double()) return FailAt(way, "is not a number", problem);
+    member = value.is_int() ? static_cast<double>(value.AsInt()) : value.AsDouble();
   }
   static void Read(const Value& value, const std::string& way, std::string& problem, bool& member) {
     if (!value.is_bool()) return FailAt(way, "is not true or false", problem);
@@ -313,7 +319,9 @@ void Members(A& archive, S& change) {
 }
 
 PODCTL_MEMBERS(Drift, kind, address, sentence, attributes)
-PODCTL_MEMBERS(Plan, mode, targets, refreshed, changes, drift, lineage, serial)
+PODCTL_MEMBERS(ThingCost, address, what, before, after, unknown)
+PODCTL_MEMBERS(PlanCost, currency, as_of, before, after, things)
+PODCTL_MEMBERS(Plan, mode, targets, refreshed, changes, drift, lineage, serial, cost)
 
 template <typename A, plan_file::Of<Precondition> S>
 void Members(A& archive, S& saved) {

@@ -38,6 +38,25 @@ std::string RequestWords(const NodeRequest& request) {
                      since);
 }
 
+Terms TermsOf(const Value& scheduling, const Value* terms_asked) {
+  static const Value kNone = Value::EmptyMap();
+  const Value& asked = terms_asked == nullptr ? kNone : *terms_asked;
+  const auto is = [&](const char* model) {
+    return scheduling["provisioningModel"] == Value(model) ||
+           asked["provisioningModel"] == Value(model);
+  };
+  Terms terms;
+  terms.spot = scheduling["spot"].AsBool() || scheduling["preemptible"].AsBool() ||
+               asked.Find("spot") != nullptr || is("SPOT");
+  terms.reserved = scheduling["reserved"].AsBool() ||
+                   scheduling.Find("reservationName") != nullptr ||
+                   asked.Find("reservationName") != nullptr ||
+                   asked["guaranteed"]["reserved"].AsBool() || is("RESERVATION_BOUND");
+  terms.flex_start = is("FLEX_START");
+  terms.waits = terms_asked != nullptr;
+  return terms;
+}
+
 std::string WhyNoNode(const PodRecord& record, bool spot) {
   if (record.exists() && spot) return "its node is gone: preempted, or deleted outside of podctl";
   if (IsRecovering(record)) return "it was " + RecoveryStory(*record.recovery());

@@ -59,8 +59,11 @@ struct BackingStatus {
 struct Terms {
   bool spot = false;      // it may take the node back: spot and preemptible ones
   bool reserved = false;  // the node is to come out of a reservation
-  bool waits = false;     // the request waits for capacity by itself
+  bool flex_start = false;
+  bool waits = false;  // the request waits for capacity by itself
 };
+// As its node's `schedulingConfig` and, where there is a request for it, its terms say.
+Terms TermsOf(const Value& scheduling, const Value* terms_asked = nullptr);
 
 // Where a worker is reached; an address that it has not is empty.
 struct Endpoint {

@@ -18,6 +18,11 @@ struct plan_file::Words<Power> {
   static constexpr const char* kAll[] = {"start", "stop"};
 };
 
+template <>
+struct plan_file::Words<IdleSpec::Then> {
+  static constexpr const char* kAll[] = {"report", "stop", "delete"};
+};
+
 template <typename A, plan_file::Of<NodeName> S>
 void Members(A& archive, S& name) {
   auto& [project, zone, node, slices] = name;
@@ -35,17 +40,20 @@ PODCTL_MEMBERS(SshSettings, user, port, identity_file, internal_address, strict_
                transport, proxy_jump, iap, external_address, os_login_user, withhold_key)
 PODCTL_MEMBERS(QueuedSpec, id, terms, slices)
 PODCTL_MEMBERS(CapacitySpec, retry, zones)
+PODCTL_MEMBERS(IdleSpec, after, then)
 
 template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
   auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, api_version,
          desired_state, metadata, team_keys, own_keys, applier_keys, runtime_env, ssh,
          publish_ssh_key, check_ready, bootstrap, tunnels, lifecycle, queued, queue_timeout,
-         create_timeout, boot_timeout, capacity, recreate_when_lost, depends_on, place] = pod;
+         create_timeout, boot_timeout, capacity, recreate_when_lost, ttl, idle, depends_on, place] =
+      pod;
   PODCTL_SAVE(archive, name, project, zone, node_id, node_id_given, wanted_node_id, node,
               api_version, desired_state, metadata, team_keys, own_keys, runtime_env, ssh,
               publish_ssh_key, check_ready, bootstrap, lifecycle, queued, queue_timeout,
-              create_timeout, boot_timeout, capacity, recreate_when_lost, depends_on, place);
+              create_timeout, boot_timeout, capacity, recreate_when_lost, ttl, idle, depends_on,
+              place);
   static_cast<void>(applier_keys);  // who applies it adds them
   static_cast<void>(tunnels);       // `podctl tunnel` reads the spec
 }

@@ -409,6 +409,10 @@ class Particulars {
     List("lifecycle.ignoreChanges", lifecycle.ignore_changes);
     List("lifecycle.replaceTriggeredBy", lifecycle.replace_triggered_by);
     Flag("onPreemption", pod_.recreate_when_lost, "recreate");
+    Wait("ttl", pod_.ttl);
+    if (pod_.idle) Wait("idle.after", pod_.idle->after);
+    if (pod_.idle) Flag("idle.then", pod_.idle->then == IdleSpec::Then::kStop, "stop");
+    if (pod_.idle) Flag("idle.then", pod_.idle->then == IdleSpec::Then::kDelete, "delete");
   }
 
   void AddWaits() {

@@ -68,6 +68,15 @@ struct CapacitySpec {
   friend bool operator==(const CapacitySpec&, const CapacitySpec&) = default;
 };
 
+// What `podctl watch` does with a pod that nobody uses.
+struct IdleSpec {
+  enum class Then { kReport, kStop, kDelete };
+  std::chrono::milliseconds after{0};
+  Then then = Then::kReport;
+
+  friend bool operator==(const IdleSpec&, const IdleSpec&) = default;
+};
+
 struct PodSpec {
   std::string name;  // its address is pod.<name>
   std::string project;
@@ -108,6 +117,9 @@ struct PodSpec {
   // state (ChooseNode in plans/kinds/pod/plan.cpp).
   std::optional<CapacitySpec> capacity;
   bool recreate_when_lost = false;  // onPreemption: recreate; for `podctl watch`
+  // Of no interest to a plan: `podctl watch` reads them from the spec.
+  std::optional<std::chrono::milliseconds> ttl;  // since it was made
+  std::optional<IdleSpec> idle;
   std::vector<Address> depends_on;  // things, written or implied by references
   SourcePlace place;                // of the pod's key
 };

@@ -79,6 +79,7 @@ class Dice {
   void Throw(bool& flag) { flag = Number(1) == 1; }
   void Throw(int& number) { number = Number(90'000); }
   void Throw(std::int64_t& number) { number = Number(90'000); }
+  void Throw(double& number) { number = Number(90'000) / 7.0; }
   void Throw(std::uint64_t& number) { number = static_cast<std::uint64_t>(Number(90'000)); }
   void Throw(std::chrono::milliseconds& duration) {
     duration = std::chrono::milliseconds(Number(1 << 30));
@@ -248,6 +249,10 @@ SavedPlan RandomPlan(unsigned seed) {
   for (Precondition& precondition : saved.preconditions) precondition.address = Addr("pod.a");
   dice("", saved.jobs);
   dice("", saved.plan);
+  if (saved.plan.cost) {
+    saved.plan.cost->currency = "USD";
+    saved.plan.cost->as_of = "2026-11-01";
+  }
   saved.plan.refreshed = false;  // else its preconditions have to be those of its changes
   dice("", saved.seal);
   saved.prior.emplace();

@@ -10,12 +10,14 @@
 namespace podctl {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using testing::EventLog;
 using testing::Harness;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::SessionHarness;
+using ::testing::SizeIs;
 
 constexpr const char* kSpot = "    schedulingConfig: {spot: true}\n    onPreemption: recreate\n";
 
@@ -57,11 +59,21 @@ class Lines final : public WatchListener {
     Say("jobs of " + fmt::format("{}", fmt::join(testing::Actions(run.plan), ",")));
     return jobs_start && result.failures.empty();
   }
+  void OnEnd(const PodEnd& end) override {
+    Say(fmt::format("{} {}: {}", end.what == IdleSpec::Then::kStop ? "stops" : "deletes", end.pod,
+                    end.why));
+  }
+  PodUse LookForUse(const std::string& pod) override {
+    asked.push_back(pod);
+    return use;
+  }
   void OnLeave() override { Say("leave"); }
 
   std::vector<std::string> Said() { return std::exchange(said_, {}); }
 
   EventLog log;
+  PodUse use{PodUse::Is::kIdle, ""};
+  std::vector<std::string> asked;
   std::vector<std::string> notes;
   WatchStatus last;
   bool jobs_start = true;
@@ -264,6 +276,113 @@ TEST_F(WatchSessionTest, HoldsTheLockOnlyDuringARound) {
   ApplyAll();
   Round();
   EXPECT_NE(Planned(Request(true)).lock, nullptr);
+}
+
+// ---- The ends of pods that nobody asks for at the time.
+
+TEST_F(WatchSessionTest, DeletesAPodWhoseTimeIsOverAndNothingElse) {
+  Pods(Harness::Pod("a", "    ttl: 2h\n") + Harness::Pod("b"));
+  ApplyAll();
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  EXPECT_THAT(
+      lines_.notes,
+      ElementsAre("pod.a will be deleted at 2026-11-20T16:30:00Z, when its ttl of 2h is over"));
+  clock.Advance(std::chrono::minutes(119));
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  EXPECT_THAT(lines_.notes, SizeIs(1));
+  lines_.Said();
+  clock.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(Round(), RoundEnd::kActed);
+  EXPECT_THAT(lines_.Said(), ElementsAre("deletes a: its ttl of 2h is over"));
+  EXPECT_FALSE(podctl::Pods(Stored()).contains(Addr("pod.a")));
+  EXPECT_TRUE(podctl::Pods(Stored()).contains(Addr("pod.b")));
+  EXPECT_FALSE(cloud.Node(Harness::Name("a")));
+  // Only an apply makes it anew.
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  EXPECT_FALSE(cloud.Node(Harness::Name("a")));
+}
+
+TEST_F(WatchSessionTest, DoesNotDeleteWhatIsProtectedOrBuiltOn) {
+  Pods(Harness::Pod("a", "    ttl: 1h\n    lifecycle: {preventDestroy: true}\n") +
+       Harness::Pod("b", "    ttl: 1h\n") + Harness::Pod("c", "    dependsOn: [pod.b]\n"));
+  ApplyAll();
+  clock.Advance(std::chrono::hours(1));
+  EXPECT_EQ(Round(), RoundEnd::kBlocked);
+  lines_.Said();
+  EXPECT_THAT(
+      lines_.notes,
+      ElementsAre("pod.a stays, whatever its ttl says: `lifecycle.preventDestroy` protects it",
+                  "pod.b stays, although its ttl of 1h is over: pod.c is built on it"));
+  EXPECT_EQ(podctl::Pods(Stored()).size(), 3U);
+  EXPECT_EQ(Round(), RoundEnd::kBlocked);
+  EXPECT_THAT(lines_.Said(), IsEmpty());
+  EXPECT_THAT(lines_.notes, SizeIs(2));
+}
+
+constexpr const char* kOneHost =
+    "  small:\n    acceleratorType: v3-8\n    runtimeVersion: tpu-vm-tf-2.11.0\n";
+
+TEST_F(WatchSessionTest, StopsAPodThatNobodyUses) {
+  Pods(std::string(kOneHost) + "    idle: {after: 30m, then: stop}\n");
+  ApplyAll();
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  clock.Advance(std::chrono::minutes(29));
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  // Used once, it is counted anew; and who does not tell is not idle.
+  lines_.use = {PodUse::Is::kUsed, "job t runs"};
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  lines_.use = {PodUse::Is::kIdle, ""};
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  clock.Advance(std::chrono::minutes(29));
+  lines_.use = {PodUse::Is::kUnknown, "worker 0: no answer"};
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  lines_.use = {PodUse::Is::kIdle, ""};
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  clock.Advance(std::chrono::minutes(30));
+  lines_.Said();
+  EXPECT_EQ(Round(), RoundEnd::kActed);
+  EXPECT_THAT(lines_.Said(), ElementsAre("stops small: nobody has used it for 30m"));
+  EXPECT_EQ((*cloud.Node(Harness::Name("small")))["state"].AsString(), "STOPPED");
+  EXPECT_THAT(lines_.notes, Contains(HasSubstr("pod.small is used: job t runs")));
+  EXPECT_THAT(lines_.notes,
+              Contains(HasSubstr("whether pod.small is used is not known: worker 0: no answer")));
+  // A node that is stopped is not asked.
+  lines_.asked.clear();
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  EXPECT_THAT(lines_.asked, IsEmpty());
+}
+
+TEST_F(WatchSessionTest, ReportsAPodThatNobodyUses) {
+  Pods(Harness::Pod("a", "    idle: {after: 30m}\n"));
+  ApplyAll();
+  Round();
+  clock.Advance(std::chrono::minutes(30));
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  EXPECT_EQ(Round(), RoundEnd::kNothing);
+  EXPECT_THAT(lines_.notes, ElementsAre(HasSubstr("nobody uses pod.a since 2026-11-20T14:30:"),
+                                        "nobody has used pod.a for 30m"));
+  EXPECT_EQ(podctl::Pods(Stored()).size(), 1U);
+}
+
+// A change that waits for an apply is not carried out by a stop.
+TEST_F(WatchSessionTest, StopsNothingThatIsToBeChangedFirst) {
+  const std::string idle = "    idle: {after: 1m, then: stop}\n";
+  Pods(kOneHost + idle);
+  ApplyAll();
+  Pods(kOneHost + idle + "    labels: {team: vision}\n");
+  Round();
+  clock.Advance(std::chrono::minutes(1));
+  lines_.Said();
+  EXPECT_EQ(Round(), RoundEnd::kBlocked);
+  EXPECT_THAT(lines_.notes,
+              Contains(HasSubstr("pod.small stays, although nobody has used it for "
+                                 "1m: pod.small is to be changed by an apply first")));
+  EXPECT_EQ((*cloud.Node(Harness::Name("small")))["state"].AsString(), "READY");
+}
+
+TEST(PodEndsTest, APlanSaysWhoActs) {
+  podctl::Spec spec;
+  EXPECT_EQ(NoteOnEnds(spec), std::nullopt);
 }
 
 }  // namespace

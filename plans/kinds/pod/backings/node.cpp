@@ -73,28 +73,12 @@ std::optional<Diagnostic> NodeBacking::WhyTaken(const PodSpec& pod, const Addres
   return taken;
 }
 
-namespace {
-
-bool IsSpot(const Value& scheduling) {
-  return scheduling["spot"].AsBool() || scheduling["preemptible"].AsBool() ||
-         scheduling["provisioningModel"] == Value("SPOT");
-}
-
-}  // namespace
-
 bool NodeBacking::MayBeTaken(const PodRecord& record) const {
-  return IsSpot(record.applied["schedulingConfig"]);
+  return podctl::TermsOf(record.applied["schedulingConfig"]).spot;
 }
 
 Terms NodeBacking::TermsOf(const PodSpec& pod) const {
-  const Value& scheduling = pod.node["schedulingConfig"];
-  const Value& model = scheduling["provisioningModel"];
-  Terms terms;
-  terms.spot = IsSpot(scheduling);
-  terms.reserved = scheduling["reserved"].AsBool() ||
-                   scheduling.Find("reservationName") != nullptr ||
-                   model == Value("RESERVATION_BOUND");
-  return terms;
+  return podctl::TermsOf(pod.node["schedulingConfig"]);
 }
 
 std::unique_ptr<Task> NodeBacking::Create(const PodSpec& pod, CreateKind kind,

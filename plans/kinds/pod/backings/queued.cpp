@@ -20,10 +20,6 @@ namespace {
 
 using gcp::QueuedPhase;
 
-bool AsksForSpot(const Value& terms) {
-  return terms.Find("spot") != nullptr || terms["provisioningModel"] == Value("SPOT");
-}
-
 bool IsOver(QueuedPhase phase) {
   return phase == QueuedPhase::kOver || phase == QueuedPhase::kGoing;
 }
@@ -130,7 +126,7 @@ BackingStatus QueuedBacking::Judge(const PodRecord& record, const Value* node,
   } else if (node == nullptr && phase == QueuedPhase::kActive && !record.pending()) {
     backing_status.kind = BackingStatus::Kind::kDead;
     backing_status.reason = ActiveWithoutNode(id);
-    if (AsksForSpot(record.queued->terms)) backing_status.lost = "gone";
+    if (MayBeTaken(record)) backing_status.lost = "gone";
   } else if (node == nullptr) {
     backing_status.kind = BackingStatus::Kind::kWaits;
     backing_status.reason = fmt::format("its queued resource {} is {}", id, state);
@@ -173,14 +169,7 @@ std::map<std::string, Value> QueuedBacking::Lines(const PodRecord& record) const
 }
 
 Terms QueuedBacking::TermsOf(const PodSpec& pod) const {
-  const Value& asked = pod.queued->terms;
-  Terms terms = NodeBacking::TermsOf(pod);
-  terms.spot = AsksForSpot(asked);
-  terms.reserved = terms.reserved || asked.Find("reservationName") != nullptr ||
-                   asked["guaranteed"]["reserved"].AsBool() ||
-                   asked["provisioningModel"] == Value("RESERVATION_BOUND");
-  terms.waits = true;
-  return terms;
+  return podctl::TermsOf(pod.node["schedulingConfig"], &pod.queued->terms);
 }
 
 bool QueuedBacking::HasMoreThanNode(const PodRecord& record) const {
@@ -188,7 +177,7 @@ bool QueuedBacking::HasMoreThanNode(const PodRecord& record) const {
 }
 
 bool QueuedBacking::MayBeTaken(const PodRecord& record) const {
-  return NodeBacking::MayBeTaken(record) || AsksForSpot(record.queued->terms);
+  return podctl::TermsOf(record.applied["schedulingConfig"], &record.queued->terms).spot;
 }
 
 Result<std::optional<NodeRequest>> QueuedBacking::AskRequest(Provider& provider,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <chrono>
 #include <map>
 #include <span>
 #include <string_view>
@@ -23,6 +24,7 @@
 #include "plans/kinds/step/record.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/names.h"
+#include "providers/gcp/available_types.h"
 #include "state/jump_host.h"
 #include "state/state.h"
 #include "state/thing_name.h"
@@ -122,6 +124,7 @@ PodSpec PodReader::Read(const YamlNode& key, const YamlNode& map) {
   LowerCaseType(pod.node);
   CheckNodeRules(reader_, key, map, context, pod.node, pod.api_version.value_or(ApiVersion::kV2));
   QueueReader(reader_, pod).Check(map, context);
+  CheckIdle(map, context, pod);
   PublishKeysReader(reader_, files_, pod).Check(map, context);
   if (map.Find("nodeId") == nullptr) {
     pod.node_id = pod.name;
@@ -211,10 +214,60 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, const Shape
     CapacityReader(reader_, pod).ReadCapacity(entry, slot);
   } else if (key == "onPreemption") {
     CapacityReader(reader_, pod).ReadOnPreemption(value, slot);
+  } else if (key == "ttl") {
+    pod.ttl = ReadEnd(value, slot);
+  } else if (key == "idle") {
+    ReadIdle(value, slot, pod);
   } else if (key == "slices") {
     return;  // with what it needs (QueueReader::Check)
   } else {
     ReadDependsOn(value, slot);
+  }
+}
+
+// nullopt after a report. What is shorter is over before the pod can be used.
+std::optional<std::chrono::milliseconds> PodReader::ReadEnd(const YamlNode& node,
+                                                            const Slot& slot) {
+  const auto duration = reader_.ReadDuration(node, slot);
+  if (!duration || *duration >= std::chrono::minutes(1)) return duration;
+  reader_.Error(node, slot, fmt::format("{} is too short", FoundWords(node)), "1m or more");
+  return std::nullopt;
+}
+
+void PodReader::ReadIdle(const YamlNode& node, const Slot& slot, PodSpec& pod) {
+  IdleSpec idle;
+  std::optional<std::chrono::milliseconds> after;
+  const auto read_then = [&](const YamlNode& value, const Slot& at) {
+    const auto word = reader_.ReadWord(value, at, IdleShape().At("then"));
+    if (word == "stop") idle.then = IdleSpec::Then::kStop;
+    if (word == "delete") idle.then = IdleSpec::Then::kDelete;
+  };
+  const bool is_map = reader_.ReadMap(
+      node, slot, IdleShape(),
+      {{"after", [&](const YamlNode& value, const Slot& at) { after = ReadEnd(value, at); }},
+       {"then", read_then}});
+  if (!is_map) return;
+  if (node.Find("after") == nullptr) {
+    reader_.Error(node, slot, "`idle` has no `after`", "how long: `idle: {after: 30m}`");
+  }
+  if (!after) return;
+  idle.after = *after;
+  pod.idle = idle;
+}
+
+// What can be stopped is known when all keys are read.
+void PodReader::CheckIdle(const YamlNode& map, const std::string& context, const PodSpec& pod) {
+  if (!pod.idle || pod.idle->then != IdleSpec::Then::kStop) return;
+  const YamlNode& key = *map.Find("idle")->key;
+  const Slot slot{context, "idle"};
+  if (pod.desired_state == "STOPPED") {
+    reader_.Error(key, slot,
+                  "`idle: {then: stop}` does not go together with `desiredState: STOPPED`",
+                  "leave one of them out");
+  }
+  const auto hosts = gcp::ExpectedWorkers(pod.node);
+  if (pod.queued || (hosts && *hosts > 1)) {
+    reader_.Error(key, slot, "only a node of one host can be stopped", "write `then: delete`");
   }
 }
 

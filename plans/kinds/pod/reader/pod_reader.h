@@ -1,6 +1,7 @@
 // Reads one pod of the spec: the Node's fields by the field table, and the keys podctl adds.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ class PodReader {
   void ReadApiVersion(const YamlEntry& entry, const Slot& slot, const Shape& shape, PodSpec& pod);
   void ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod);
   void ReadSshKey(const YamlNode& value, const Slot& slot, const Shape& shape, PodSpec& pod);
+  std::optional<std::chrono::milliseconds> ReadEnd(const YamlNode& node, const Slot& slot);
+  void ReadIdle(const YamlNode& node, const Slot& slot, PodSpec& pod);
+  void CheckIdle(const YamlNode& map, const std::string& context, const PodSpec& pod);
   void ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& pod);
   void ReadIgnoreChanges(const YamlNode& node, const Slot& slot, PodSpec& pod);
   void ReadTriggers(const YamlNode& node, const Slot& slot, PodSpec& pod);

@@ -202,6 +202,8 @@ Shape MakeOwnKeys() {
         "`recreate`: `podctl watch` makes the pod anew when it is preempted. `report` unless "
         "given.",
         Word({"report", "recreate"})},
+       {"ttl", "`podctl watch` deletes the pod so long after it was made.", Duration()},
+       {"idle", "What `podctl watch` does with the pod when nobody uses it.", IdleShape()},
        {"tunnels", "What `podctl tunnel POD` forwards.",
         ListOf(TunnelShape()).Within(0, kMostTunnels)}});
 }
@@ -324,6 +326,15 @@ const Shape& TimeoutsShape() {
        {"create", "How long the node may take to be READY; `30m` unless given.", Duration()},
        {"boot", "How long until every worker can be used.", Duration()}});
   return timeouts;
+}
+
+const Shape& IdleShape() {
+  static const Shape idle = Map(
+      {shape::Required("after", "How long nobody has held its TPU, and no job of podctl has run.",
+                       Duration()),
+       {"then", "`report` unless given; `stop` a node of one host, or `delete` the pod.",
+        Word({"report", "stop", "delete"})}});
+  return idle;
 }
 
 const Shape& TunnelShape() {

@@ -25,6 +25,7 @@ const Shape& PublishedKeyShape();    // an item of ssh.publishKeys that is a map
 const Shape& QueuedResourceShape();
 const Shape& SshShape();
 const Shape& TimeoutsShape();
+const Shape& IdleShape();
 const Shape& TunnelShape();
 
 }  // namespace podctl

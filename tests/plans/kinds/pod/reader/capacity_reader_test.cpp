@@ -95,5 +95,38 @@ TEST_F(CapacityReaderTest, TwoPodsMayNotMeetInAZone) {
   EXPECT_EQ(report_, "");
 }
 
+// ---- How a pod ends by itself: `ttl` and `idle`.
+
+TEST_F(CapacityReaderTest, EndsAreReadAndNoneIsThereUnlessItIsSaid) {
+  PodSpec pod = Load("    ttl: 12h\n    idle: {after: 30m, then: delete}\n");
+  EXPECT_EQ(report_, "");
+  EXPECT_EQ(pod.ttl, hours(12));
+  ASSERT_TRUE(pod.idle);
+  EXPECT_EQ(pod.idle->after, std::chrono::minutes(30));
+  EXPECT_EQ(pod.idle->then, IdleSpec::Then::kDelete);
+  pod = Load("    idle: {after: 30m}\n");
+  EXPECT_EQ(pod.idle->then, IdleSpec::Then::kReport);
+  pod = Load("");
+  EXPECT_FALSE(pod.ttl || pod.idle);
+}
+
+TEST_F(CapacityReaderTest, EndsThatCannotBeAreRefused) {
+  const auto says = [&](const std::string& keys, const std::string& what) {
+    Load(keys);
+    EXPECT_THAT(report_, HasSubstr(what)) << keys;
+  };
+  says("    ttl: 30s\n", "`30s` is too short");
+  says("    ttl: soon\n", "soon");
+  says("    idle: {then: delete}\n", "`idle` has no `after`");
+  says("    idle: {after: 1h, then: destroy}\n", "destroy");
+  says("    idle: {after: 1h, when: now}\n", "unknown key `when`");
+  says("    idle: 30m\n", "`idle` must be a map");
+  says("    idle: {after: 1h, then: stop}\n", "only a node of one host can be stopped");
+  LoadPods(
+      "  a:\n    acceleratorType: v3-8\n    runtimeVersion: tpu-vm-base\n    zone: "
+      "europe-west4-a\n    desiredState: STOPPED\n    idle: {after: 1h, then: stop}\n");
+  EXPECT_THAT(report_, HasSubstr("does not go together with `desiredState: STOPPED`"));
+}
+
 }  // namespace
 }  // namespace podctl

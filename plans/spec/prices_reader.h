@@ -1,0 +1,22 @@
+// Reads the file that `prices` names, and `maxCost` (prices.h).
+#pragma once
+
+#include <optional>
+
+#include "plans/spec/prices.h"
+#include "plans/spec/shape.h"
+#include "plans/spec/value_reader.h"
+#include "plans/spec/yaml_tree.h"
+
+namespace podctl {
+
+// Of a price file; what is wrong with it is reported to `reader`.
+PriceBook ReadPrices(const YamlNode& root, ValueReader& reader);
+// nullopt after a report.
+std::optional<CostLimit> ReadCostLimit(const YamlNode& node, const Slot& slot, ValueReader& reader);
+
+// What `maxCost` looks like.
+inline constexpr Pattern kCostLimitPattern{"[0-9]+(?:\\.[0-9]+)?/(?:hour|day|month)",
+                                           "an amount for a time: 20/hour, 500/day, 9000/month"};
+
+}  // namespace podctl
