@@ -629,6 +629,10 @@ PlanRequest Wiring::plan_request(PlanOptions plan, const std::string& operation)
   return request;
 }
 
+ProcessRunner& Wiring::processes() {
+  return parts_->processes;
+}
+
 LockRequest Wiring::lock_request(const std::string& operation) {
   if (!options_.lock) {
     reporter().ShowWarning(

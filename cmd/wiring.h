@@ -59,6 +59,7 @@ class Wiring {
   const Environment& environment();
   Clock& clock();
   Random& random();
+  ProcessRunner& processes();
 
   // kInvalidArgument for a bad endpoint.
   Result<Provider*> provider();

@@ -88,6 +88,8 @@ class RecordCodec : public RecordShow {
 
   // The first version of the format that has such records.
   virtual int since_version() const { return 1; }
+  // The first one that can say all of this record.
+  virtual int VersionOf(const AnyRecord& /*record*/) const { return since_version(); }
   // The member that named the current object before kFormatOfObjects.
   virtual std::string_view old_locator() const { return {}; }
 

@@ -192,7 +192,7 @@ Error TooNew(const std::string& origin, const Value& document) {
 int VersionFor(const State& state) {
   int version = kFormatOfObjects;
   for (const auto& [address, record] : state.records) {
-    version = std::max(version, record.codec().since_version());
+    version = std::max(version, record.codec().VersionOf(record));
   }
   return version;
 }

@@ -13,14 +13,14 @@
 
 namespace podctl {
 
-inline constexpr int kStateFormatVersion = 6;  // the newest that is read
+inline constexpr int kStateFormatVersion = 7;  // the newest that is read
 // Which no state ever reaches, and JSON readers everywhere still hold. One beyond it is damage: a
 // state at the end of all numbers could never be saved again.
 inline constexpr std::uint64_t kMaxSerial = std::uint64_t{1} << 53;
 inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 
 // Indented JSON with a final newline; begins with what a human looks for and holds a checksum. In
-// the oldest version that has objects and every kind of record that there is: an older podctl that
+// the oldest version that has objects and can say every record that there is: an older podctl that
 // does not know one of them refuses the state, and says which podctl it needs.
 std::string StateToJson(const State& state);
 

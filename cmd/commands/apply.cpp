@@ -358,10 +358,8 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   PodDoors to_pods = wiring.pod_doors();
   if (is_saved) to_pods.open_store = [&] { return wiring.OpenStore(state); };
   const bool all_started =
-      destroy ||
-      StartJobsOf({std::move(to_pods), wiring.ssh(), wiring.files(), wiring.random(),
-                   wiring.stops(), reporter, wiring.streams(), wiring.clock(), started},
-                  *run, end.result, [&](const std::string& text) { reporter.Note(text); });
+      destroy || StartJobsOf(wiring, std::move(to_pods), *run, end.result, started,
+                             [&](const std::string& text) { reporter.Note(text); });
   if (reporter.interrupted()) return kInterruptedExitCode;
   if (!end.result.ok() || !all_started) return failed;
   return options.detailed_exitcode ? 2 : 0;

@@ -1,38 +1,38 @@
-// The jobs with `autostart`, as apply and watch start them once they have made their pod.
+// Jobs that apply and watch start once they have made their pod, and those that come back with it.
 #pragma once
 
 #include <functional>
 #include <string>
 
-#include "cmd/output_filter.h"
-#include "cmd/reporter.h"
 #include "plans/engine/executor.h"
 #include "plans/fleet/started_jobs.h"
-#include "plans/fleet/worker_round.h"
 #include "plans/session/known_pods.h"
 #include "plans/session/plan.h"
-#include "providers/ssh/transport.h"
+#include "plans/session/returning_jobs.h"
 
 namespace podctl {
 
-using SayLine = std::function<void(const std::string& text)>;
+class Wiring;
 
-// All is lent but the doors to pods.
-struct AutostartDoors {
-  PodDoors to_pods;
-  ssh::Transport& ssh;
-  FileSystem& files;
-  Random& random;
-  StopTokens stops;
-  Reporter& reporter;
-  Streams& streams;
-  Clock& clock;
-  const StartedOnPods& started;
-};
+using SayLine = std::function<void(const std::string& text)>;
 
 // Those that are due after `run` (plans/session/due_jobs.h), whose lock is free; `say` tells what
 // became of each. False: one of them was not started.
-bool StartJobsOf(const AutostartDoors& doors, const PlanRun& run, const ExecuteResult& result,
-                 const SayLine& say);
+bool StartJobsOf(Wiring& wiring, PodDoors to_pods, const PlanRun& run, const ExecuteResult& result,
+                 const StartedOnPods& started, const SayLine& say);
+
+// A look at jobs that are wanted, by who looks again and again: `say_once` tells how things stand,
+// and hears the same in every look.
+WantedLook LookAtJobsOf(Wiring& wiring, const Spec& spec, const WantedJobs& wanted,
+                        const StartedOnPods& started, const SayLine& say, const SayLine& say_once);
+
+// The detached start of a job that comes back; what it was like is told as of any other.
+DetachReport StartWritten(Wiring& wiring, const KnownPods& pods, const DetachDoors& doors,
+                          const Spec& spec, const JobSpec& job, const RunRequest& request,
+                          const DetachHooks& hooks);
+
+// It is not to come back any more. False: the state could not be told, which was shown.
+bool ForgetWanted(Wiring& wiring, const KnownPods& pods, const std::string& pod,
+                  const std::string& job);
 
 }  // namespace podctl

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cmd/command.h"
+#include "cmd/commands/autostart.h"
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
 #include "cmd/views/round_view.h"
@@ -174,6 +175,8 @@ int RunKill(Wiring& wiring, const KillOptions& options) {
   const std::string pod = BarePodName(options.pod);
   if (!workers::IsJobName(options.job)) return reporter.ShowFailure(BadJobName(options.job));
   const KnownPods pods(wiring.pod_doors());
+  // First of all: its pod may be gone, and come back with it.
+  if (!ForgetWanted(wiring, pods, pod, options.job)) return reporter.FailedExitCode();
   const auto chosen = pods.Choose(options.pod, options.workers);
   if (!chosen) return reporter.ShowFailure(chosen.error());
   workers::JobKill kill{options.job, std::nullopt, KillWords(pod, options.job)};

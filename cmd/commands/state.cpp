@@ -13,6 +13,7 @@
 #include "cmd/commands/state_edit.h"
 #include "cmd/reporter.h"
 #include "cmd/views/cost_view.h"
+#include "cmd/views/return_view.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
 #include "plans/kinds/output/record.h"
@@ -95,6 +96,7 @@ int RunStatus(Wiring& wiring) {
   if (!problems.has_errors()) AddNotMade(PodsNotMade(spec, settled), &rows);
   std::optional<PlanCost> cost;
   if (!problems.has_errors() && spec.prices) cost = CostOf(Plan(), settled, *spec.prices);
+  const WantedJobs wanted = WantedJobsOf(settled);
   const auto text = [&](Streams& streams) {
     const bool color = streams.color && streams.out_is_terminal;
     const std::string others = OtherTables(settled, status->observation, color);
@@ -106,11 +108,17 @@ int RunStatus(Wiring& wiring) {
       streams.out << fmt::format("There are no pods in the state, {}.\n",
                                  VisibleControls(wiring.StatePath()));
     }
+    if (!wanted.empty()) streams.out << "\n" << WantedLines(wanted);
     if (!cost || rows.empty()) return;
     streams.out << "\n" << Join(RunningCostLines(*cost), "\n") << "\n";
   };
   const auto document = [&] {
     Value all = StatusDocument(rows, settled, status->observation);
+    if (!wanted.empty()) {
+      Value jobs = Value::EmptyMap();
+      for (const auto& [pod, of_pod] : wanted) jobs.Set(pod, WantedDocument(of_pod));
+      all.Set("jobs", std::move(jobs));
+    }
     if (cost) all.Set("cost", CostDocument(*cost));
     return all;
   };

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "cmd/commands/apply.h"
 #include "cmd/commands/autostart.h"
 #include "cmd/reporter.h"
+#include "cmd/views/round_view.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/use.h"
@@ -47,7 +49,14 @@ class Telling final : public WatchListener {
   void Say(const std::string& text) { account_->Say(text); }
   // Before the first round: how jobs are started.
   void StartJobsBy(StartThem start) { start_jobs_ = std::move(start); }
+  using LookAtThem = std::function<WantedLook(const Spec& spec, const WantedJobs& wanted)>;
+  void LookAtJobsBy(LookAtThem look) { look_at_jobs_ = std::move(look); }
   void LookForUseBy(UseLook look) { look_for_use_ = std::move(look); }
+  // What is so in every look is told in the first.
+  void SayOnce(const std::string& text) {
+    standing_.insert(text);
+    if (!stood_.contains(text)) Say(text);
+  }
   void SayInterrupted() {
     Say(is_saved_ ? "interrupted: the state is saved" : "interrupted: the state is not saved");
   }
@@ -128,6 +137,11 @@ class Telling final : public WatchListener {
   bool StartJobs(const PlanRun& run, const ExecuteResult& result) override {
     return start_jobs_(run, result);
   }
+  WantedLook LookAtJobs(const Spec& spec, const WantedJobs& wanted) override {
+    const WantedLook look = look_at_jobs_(spec, wanted);
+    stood_ = std::exchange(standing_, {});
+    return look;
+  }
   void OnEnd(const PodEnd& end) override {
     Say(fmt::format("{} is {}: {}", PodAddress(end.pod),
                     end.what == IdleSpec::Then::kStop ? "stopped" : "deleted", end.why));
@@ -149,29 +163,11 @@ class Telling final : public WatchListener {
   const WatchOptions& options_;
   const std::unique_ptr<WatchAccount> account_;
   StartThem start_jobs_;
+  LookAtThem look_at_jobs_;
+  std::set<std::string> stood_;  // told by the last look at jobs, and by the one that goes on:
+  std::set<std::string> standing_;
   UseLook look_for_use_;
   bool is_saved_ = true;  // what the last round with something to save left
-};
-
-// A watch tells what it finds, and not how it looks.
-class QuietRounds final : public RoundWatcher {
- public:
-  // `pods` is lent.
-  QuietRounds(const KnownPods& pods, std::string address)
-      : pods_(pods), address_(std::move(address)) {}
-  void OnBegin(const std::vector<ssh::Job>&, const RoundWords&) override {}
-  void OnPhase(std::size_t, ssh::Phase) override {}
-  void OnTryAgain(std::size_t, const ssh::Cause&) override {}
-  void OnWaits(std::size_t) override {}
-  void OnAnswer(std::size_t, const WorkerAnswer&) override {}
-  void OnEnd() override {}
-  void OnHostKeys(const std::map<int, HostKeyText>& learned) override {
-    pods_.Remember(address_, learned);
-  }
-
- private:
-  const KnownPods& pods_;
-  const std::string address_;
 };
 
 int RunWatch(Wiring& wiring, const WatchOptions& options) {
@@ -190,9 +186,15 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
   telling.StartJobsBy([&](const PlanRun& run, const ExecuteResult& result) {
     const StartedOnPods started(wiring.files(), wiring.environment(),
                                 wiring.state_choice().For(run.spec));
-    return StartJobsOf({wiring.pod_doors(), wiring.ssh(), wiring.files(), wiring.random(),
-                        wiring.stops(), reporter, wiring.streams(), wiring.clock(), started},
-                       run, result, [&](const std::string& text) { telling.Say(text); });
+    return StartJobsOf(wiring, wiring.pod_doors(), run, result, started,
+                       [&](const std::string& text) { telling.Say(text); });
+  });
+  telling.LookAtJobsBy([&](const Spec& spec, const WantedJobs& wanted) {
+    const StartedOnPods started(wiring.files(), wiring.environment(),
+                                wiring.state_choice().For(spec));
+    return LookAtJobsOf(
+        wiring, spec, wanted, started, [&](const std::string& text) { telling.Say(text); },
+        [&](const std::string& text) { telling.SayOnce(text); });
   });
   telling.LookForUseBy([&](const std::string& pod) {
     const KnownPods pods(wiring.pod_doors());

@@ -57,6 +57,27 @@ class RoundView final : public RoundWatcher {
   std::jthread ticker_;              // of the round that goes on; last: it ends first
 };
 
+// Of rounds of which only what was found is told: nothing is shown.
+class QuietRounds final : public RoundWatcher {
+ public:
+  // `pods` is lent.
+  QuietRounds(const KnownPods& pods, std::string address)
+      : pods_(pods), address_(std::move(address)) {}
+  void OnBegin(const std::vector<ssh::Job>&, const RoundWords&) override {}
+  void OnPhase(std::size_t, ssh::Phase) override {}
+  void OnTryAgain(std::size_t, const ssh::Cause&) override {}
+  void OnWaits(std::size_t) override {}
+  void OnAnswer(std::size_t, const WorkerAnswer&) override {}
+  void OnEnd() override {}
+  void OnHostKeys(const std::map<int, HostKeyText>& learned) override {
+    pods_.Remember(address_, learned);
+  }
+
+ private:
+  const KnownPods& pods_;
+  const std::string address_;
+};
+
 // "2 of 4 workers failed:", and below it why, a line for each cause; "" where there is none.
 std::string FailedText(const WorkerGroups& causes, std::size_t of, int per_slice);
 // The same of answers that did not come.

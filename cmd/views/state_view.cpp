@@ -7,6 +7,7 @@
 
 #include "cmd/views/documents.h"
 #include "cmd/views/live_block.h"
+#include "cmd/views/return_view.h"
 #include "cmd/views/table.h"
 #include "cmd/views/terraform_json.h"
 #include "plans/kinds/pod/backing.h"
@@ -84,6 +85,9 @@ std::string ShowPod(const Address& address, const PodRecord& record) {
     lines.emplace_back("capacity", fmt::format("sought since {}", record.capacity_since()));
   }
   if (record.recovery()) lines.emplace_back("recovery", RecoveryStory(*record.recovery()));
+  for (const auto& [name, job] : record.jobs) {
+    lines.emplace_back("jobs." + name, WantedJobText(job));
+  }
   std::sort(lines.begin(), lines.end());
   // By number, not by name: worker.2 before worker.10.
   for (const WorkerAccess& worker : AccessToWorkers(address.name, record)) {
@@ -196,6 +200,7 @@ Value PodDocument(const Address& address, const PodRecord& record) {
                                    {"done", recovery->done},
                                    {"times", recovery->times}});
   }
+  if (!record.jobs.empty()) pod.Set("jobs", WantedDocument(record.jobs));
   return pod;
 }
 

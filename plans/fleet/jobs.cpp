@@ -175,6 +175,15 @@ bool EndRest(WorkerRounds& rounds, const DetachedStart& detached, const Start& s
 
 }  // namespace
 
+std::string NewRunEnd(Random& random) {
+  constexpr std::size_t kRunEndLength = 8;
+  return random.Uuid().substr(0, kRunEndLength);
+}
+
+bool IsRunWithEnd(const std::string& run, const std::string& end) {
+  return !end.empty() && run.ends_with("-" + end);
+}
+
 std::string JobStateWords(const JobStatus& job) {
   switch (job.state) {
     case JobStatus::State::kRunning:
@@ -321,7 +330,10 @@ StartReport StartJob(WorkerRounds& rounds, Random& random, const DetachedStart& 
   const auto most = rounds.MostAtOnce(detached.workers);
   const bool in_turn = detached.workers.size() - start.already.size() > most;
   if (gang && in_turn) gang->assembly = kLongestAssembly;
-  const std::string run = start.run.empty() ? digest + "-" + random.Uuid().substr(0, 8) : start.run;
+  std::string run = std::move(start.run);
+  if (run.empty()) {
+    run = digest + "-" + (detached.run_end.empty() ? NewRunEnd(random) : detached.run_end);
+  }
   std::vector<ssh::Job> jobs = JobsOf(detached, start, run, gang);
   news.already = start.already;
   CommonStart common(jobs.size());

@@ -67,12 +67,17 @@ struct DetachedStart {
   // What makes it the same command as one under this name that was started before, whatever workers
   // were chosen.
   std::string identity;
+  std::string run_end = {};  // of the run's name, for who wants to know it before; else empty
   std::chrono::seconds grace = kEndingGrace;
   std::string container = {};  // its name; empty: it runs in none
   // Its workers live and die together; the members are `workers`. Its certificate is made at the
   // start.
   std::optional<workers::Gang> gang = {};
 };
+// With what the name of a run ends: 8 hex digits; and whether this run's does.
+std::string NewRunEnd(Random& random);
+bool IsRunWithEnd(const std::string& run, const std::string& end);
+
 // Of one command for all of them. `record`: of `pod`.
 DetachedStart StartOfCommand(const std::string& name, const std::string& pod,
                              const PodRecord& record, const std::vector<WorkerAccess>& chosen,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plans/fleet/jobs.h"
+#include "providers/workers/duty.h"
 #include "providers/workers/jobs.h"
 #include "providers/workers/probe.h"
 
@@ -19,6 +20,21 @@ std::string JobThatRuns(const JobsReport& report) {
     }
   }
   return {};
+}
+
+// Who holds a TPU need not compute on it: a notebook's kernel, say. It counts as use all the same.
+std::string DutyWords(WorkerRounds& rounds, const WorkerAccess& worker) {
+  const std::vector<WorkerAnswer> answers =
+      rounds.Ask(std::vector<WorkerAccess>{worker}, workers::DutyCommand());
+  const auto percent = answers.front().result.ok() ? workers::ParseDuty(answers.front().lines)
+                                                   : std::optional<double>();
+  if (!percent) return {};
+  constexpr double kHalf = 50;
+  // So roughly that the same is not told again in each look.
+  return fmt::format(", and busy for {} of the time, as libtpu says (unverified)",
+                     *percent < 1       ? "less than 1 %"
+                     : *percent < kHalf ? "less than half"
+                                        : "half or more");
 }
 
 // The runtime holds the TPU whether somebody computes by it or not.
@@ -53,8 +69,9 @@ PodUse LookForUse(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen)
     }
     const auto user = std::find_if(probe->holders.begin(), probe->holders.end(), Uses);
     if (user != probe->holders.end()) {
-      return {PodUse::Is::kUsed, fmt::format("the TPU of worker {} is held by pid {} of {}",
-                                             answer.worker.index, user->pid, user->user)};
+      return {PodUse::Is::kUsed,
+              fmt::format("the TPU of worker {} is held by pid {} of {}{}", answer.worker.index,
+                          user->pid, user->user, DutyWords(rounds, answer.worker))};
     }
     if (!probe->saw_all)
       note(answer.worker, "processes of others cannot be looked at without sudo");

@@ -20,7 +20,7 @@ struct PodUse {
   std::string why = {};  // of the last two, a clause: "job train runs"
 };
 
-// Asks all of `chosen`, its workers, in two rounds.
+// Asks all of `chosen`, its workers, in two rounds, and one of them once more.
 PodUse LookForUse(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen);
 
 }  // namespace podctl

@@ -105,6 +105,7 @@ std::map<std::string, std::string> VariablesOf(const JobSpec& job, const LaunchP
   env["PODCTL_JOB"] = job.name;
   env["PODCTL_RUN"] = request.run;
   env["PODCTL_ATTEMPT"] = std::to_string(request.attempt);
+  if (!job.resume.empty()) env["PODCTL_RESUME"] = job.resume;
   env.insert(job.env.begin(), job.env.end());
   const auto host = HostOf(pod.node);
   auto devices = host ? DeviceVariables(job.devices, *host) : std::map<std::string, std::string>();
@@ -230,6 +231,7 @@ Result<Launch> MakeLocalLaunch(const JobSpec& spec, const LaunchRequest& request
   here.env["PODCTL_JOB"] = job->name;
   here.env["PODCTL_RUN"] = request.run;
   here.env["PODCTL_ATTEMPT"] = "1";
+  if (!job->resume.empty()) here.env["PODCTL_RESUME"] = job->resume;
   here.env.insert(job->env.begin(), job->env.end());
   here.env.merge(RankVariables(job->launcher, machine, {0}, 0));
   here.env["PJRT_DEVICE"] = "CPU";

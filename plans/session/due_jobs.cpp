@@ -25,26 +25,6 @@
 namespace podctl {
 namespace {
 
-// Pods of which something was left undone.
-std::set<std::string> UnfinishedPods(const Spec& spec, const ExecuteResult& result) {
-  std::set<Address> addresses;
-  std::set<std::string> pods;
-  for (const auto& failure : result.failures) pods.insert(PodNameOf(failure.change.address));
-  for (const auto& skip : result.skipped) addresses.insert(skip.address);
-  addresses.insert(result.unfinished.begin(), result.unfinished.end());
-  addresses.insert(result.queued.begin(), result.queued.end());
-  addresses.insert(result.behind_queued.begin(), result.behind_queued.end());
-  for (const PodSpec* pod : DeclaredPods(spec)) {
-    const std::string steps = pod->name + ".";
-    const bool left = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
-      return address == PodAddress(pod->name) ||
-             (address.kind == kStepKind && address.name.starts_with(steps));
-    });
-    if (left) pods.insert(pod->name);
-  }
-  return pods;
-}
-
 // Jobs that `autostart` is set for, and whose pod this plan has made, replaced or bootstrapped, all
 // of it as planned.
 struct DueJob {
@@ -76,28 +56,40 @@ bool RunsAlready(const KnownPods& pods, WorkerRounds& rounds, const JobSpec& job
 
 }  // namespace
 
-bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteResult& result,
+namespace {
+
+// Of a job that comes back the start is written down.
+DetachReport StartDue(const ReturnDoors& doors, const Spec& spec, const JobSpec& job,
+                      const RunRequest& request, WorkerRounds& rounds, const DetachHooks& hooks) {
+  PodByName pod(doors.pods, job.pod);
+  const DetachDoors detach{rounds, doors.files, doors.random, pod};
+  if (!ComesBack(job)) return DetachJob(detach, spec, job, request, hooks);
+  WantedStart start = StartAnew(doors, detach, spec, job, request, hooks);
+  if (start.error) start.report.blocker = Blocker{start.error, {}};
+  return std::move(start.report);
+}
+
+}  // namespace
+
+bool StartDueJobs(const ReturnDoors& doors, const PlanRun& run, const ExecuteResult& result,
                   const std::string& owner, DueJobsListener& listener) {
   const std::stop_token& stop = doors.stops.drain;
-  const DetachHooks hooks{
-      .on_event = [&](const PrepareEvent& news) { listener.OnPrepareEvent(news); },
-      .on_start = [&](const DetachedStart& start,
-                      const StartEvent& news) { listener.OnStart(start, news); }};
+  const DetachHooks hooks = listener.Hooks();
   RunRequest request;
   request.owner = owner;
-  bool all = true;
+  std::set<std::string> seen;
+  bool all = BringBackAfterRun(doors, run.spec, run.plan, result, run.wanted, listener, &seen);
   for (const DueJob& due : JobsDue(run.spec, run.plan, result)) {
     if (stop.stop_requested()) return false;
     const JobSpec& job = *due.job;
+    if (seen.contains(job.name)) continue;
     const auto watcher = listener.WatchRounds(PodAddress(job.pod).Text());
     WorkerRounds rounds(doors.transport, *watcher, stop, doors.stops.leave);
     if (!due.fresh && RunsAlready(doors.pods, rounds, job)) {
       listener.OnRunsAlready(job);
       continue;
     }
-    PodByName pod(doors.pods, job.pod);
-    const DetachReport done =
-        DetachJob({rounds, doors.files, doors.random, pod}, run.spec, job, request, hooks);
+    const DetachReport done = StartDue(doors, run.spec, job, request, rounds, hooks);
     if (done.report.Whole() && !stop.stop_requested()) {
       listener.OnStarted(job);
     } else {
@@ -217,8 +209,9 @@ std::map<std::string, PodNews> NewsOf(const Plan& plan) {
 
 }  // namespace
 
-std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan, FileSystem& files,
-                                      const std::string& base, Diagnostics* problems) {
+std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan, const WantedJobs& wanted,
+                                      FileSystem& files, const std::string& base,
+                                      Diagnostics* problems) {
   if (spec.jobs.empty()) return {};
   const auto all = NewsOf(plan);
   const SyncDoors doors{files, *spec.withheld};
@@ -232,7 +225,11 @@ std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan, FileSy
     std::string text = fmt::format("{} is a job of {}, which {}", job.name, PodAddress(job.pod),
                                    news.fate.empty() ? "is bootstrapped" : news.fate);
     if (starts) text += news.made ? "; it is started then" : "; it is started then unless it runs";
-    if (!starts && news.made) {
+    const auto of_pod = wanted.find(job.pod);
+    const bool returns = !starts && news.made && ComesBack(job) && of_pod != wanted.end() &&
+                         of_pod->second.contains(job.name) && ReturnsAfter(job, plan);
+    if (returns) text += "; it comes back then, with the code that it was started with";
+    if (!starts && !returns && news.made) {
       text += fmt::format("; `podctl run {}` starts it", job.name);
     }
     if (starts) text += TextOfStart(job, doors, base, problems);

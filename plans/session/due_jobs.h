@@ -1,4 +1,5 @@
-// Starts the jobs that an apply starts by itself, once their pod is there.
+// Starts the jobs that an apply starts by itself, once their pod is there: those that are wanted on
+// it (returning_jobs.h), and those with `autostart`.
 #pragma once
 
 #include <functional>
@@ -13,28 +14,15 @@
 #include "plans/fleet/worker_round.h"
 #include "plans/session/known_pods.h"
 #include "plans/session/plan.h"
+#include "plans/session/returning_jobs.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "providers/ssh/transport.h"
 
 namespace podctl {
 
-// All of it is lent.
-struct DueJobDoors {
-  const KnownPods& pods;
-  ssh::Transport& transport;
-  FileSystem& files;
-  Random& random;
-  StopTokens stops;
-};
-
-class DueJobsListener {
+class DueJobsListener : public ReturnListener {
  public:
-  virtual ~DueJobsListener() = default;
-  // Who sees the workers of the pod with this address being asked.
-  virtual std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) = 0;
-  virtual void OnPrepareEvent(const PrepareEvent& news) = 0;
-  virtual void OnStart(const DetachedStart& start, const StartEvent& news) = 0;
   // How it ended for a job.
   virtual void OnRunsAlready(const JobSpec& job) = 0;
   virtual void OnStarted(const JobSpec& job) = 0;
@@ -43,7 +31,7 @@ class DueJobsListener {
 
 // False when one of them could not be started, or nobody waits for that any more. The state's lock
 // must be free. `owner`: who does it, "alice@laptop".
-bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteResult& result,
+bool StartDueJobs(const ReturnDoors& doors, const PlanRun& run, const ExecuteResult& result,
                   const std::string& owner, DueJobsListener& listener);
 
 // ---- What a plan means for the jobs of the spec.
@@ -52,9 +40,11 @@ bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteRes
 // replaced or deleted; and for each that is started then. Of those, in further lines of the same
 // text, all that is run and copied: who agrees to the plan agrees to that. What a source of `sync`
 // holds is read now and told by its digest; what keeps it from being copied goes to `problems`.
-// `base`: the folder that the spec's paths were made to start from; may be empty.
-std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan, FileSystem& files,
-                                      const std::string& base, Diagnostics* problems);
+// `wanted`: those that may come back with their pod. `base`: the folder that the spec's paths were
+// made to start from; may be empty.
+std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan, const WantedJobs& wanted,
+                                      FileSystem& files, const std::string& base,
+                                      Diagnostics* problems);
 
 // Whether two such answers for the same spec and plan tell only of other contents of what is
 // copied; "": they do not, else the job's name.

@@ -20,6 +20,7 @@
 #include "plans/session/cost.h"
 #include "plans/session/due_jobs.h"
 #include "plans/session/history_hint.h"
+#include "plans/session/returning_jobs.h"
 #include "plans/session/secrets.h"
 #include "plans/session/whole_spec.h"
 #include "plans/spec/source_file.h"
@@ -390,6 +391,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
       UseOsLogin(*doors.entry.login(), known, run.observation, request.will_log_in, &run.spec);
   if (!used) return NoPlan{.error = used.error()};
   const auto began = BegunPods(known);
+  run.wanted = WantedJobsOf(known);
   // A plan that takes drift into the state shows what the stored one does not say yet.
   const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
   run.settled =
@@ -407,7 +409,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   AddCost(request.checks_catalogue, &run);
   if (!AddCatalogueCheck(doors, request, &run)) return NoPlan{.why = NoPlan::Why::kInterrupted};
   AddUnknownNodes(request, &run);
-  run.jobs = JobsAffected(run.spec, run.plan, files, "", &run.problems);
+  run.jobs = JobsAffected(run.spec, run.plan, run.wanted, files, "", &run.problems);
   run.problems = WithSourceLines(files, run.problems);
   auto note = KeyNote(run.plan);
   // Who only looks hears of it; a watch would say it in every round.

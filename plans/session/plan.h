@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -12,6 +13,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/engine/planner.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/session/access.h"
 #include "plans/session/spool.h"
 #include "plans/spec/loader.h"
@@ -95,6 +97,8 @@ struct PlanRun {
   // looked at, but neither saved nor carried out.
   Diagnostics problems;
   std::vector<std::string> notes;
+  // What is to come back on which pod (returning_jobs.h), as the state had it before the plan.
+  std::map<std::string, std::map<std::string, WantedJob>> wanted;
   std::vector<std::string> jobs;  // what the plan means for those of the spec (due_jobs.h)
   std::string saved_digest;       // of the plan that a file holds, as it was read; else empty
   // Pods whose creation, or deletion, an earlier run began, and this one found to be complete.

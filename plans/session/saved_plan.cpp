@@ -21,6 +21,7 @@
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
 #include "plans/session/due_jobs.h"
+#include "plans/session/returning_jobs.h"
 #include "plans/session/secrets.h"
 #include "plans/session/temporary.h"
 #include "plans/session/whole_spec.h"
@@ -192,6 +193,7 @@ class SavedRun {
     run_.generation = stored->generation;
     const bool fresh = run_.generation.none();
     run_.stored = std::move(stored->state).value_or(State{});
+    run_.wanted = WantedJobsOf(run_.stored);
     if (std::string why = WhyStale(fresh); !why.empty()) {
       return RefuseStale(fmt::format("{}\n{}", kStateMovedOn, why));
     }
@@ -260,9 +262,10 @@ class SavedRun {
     // What a job runs stands in the spec alone: none is started that nobody has reviewed, nor one
     // that may be half read.
     Diagnostics of_jobs;
-    const auto jobs = problems.has_errors() || edited
-                          ? std::vector<std::string>()
-                          : JobsAffected(run_.spec, saved_.plan, files_, base_, &of_jobs);
+    const auto jobs =
+        problems.has_errors() || edited
+            ? std::vector<std::string>()
+            : JobsAffected(run_.spec, saved_.plan, run_.wanted, files_, base_, &of_jobs);
     if (!CheckJobFiles(jobs, of_jobs)) return false;
     const bool reviewed = !edited && !problems.has_errors() && jobs == saved_.jobs;
     const bool withheld = (edited || (!reviewed && !problems.has_errors())) &&

@@ -266,8 +266,10 @@ class WatchSession::Warnings final : public PlanListener {
 RoundEnd WatchSession::Run() {
   listener_.OnSettled();
   ends_.Forget();
+  spec_.reset();
   RoundEnd end = Look();
   // What a look has found is true until a run changes it, and what failed is looked at again first.
+  if (end == RoundEnd::kNothing || end == RoundEnd::kActed) end = std::max(end, LookAtJobs());
   if (end == RoundEnd::kNothing || end == RoundEnd::kActed) end = std::max(end, EndPods());
   first_ = false;
   listener_.OnSettled();
@@ -289,6 +291,10 @@ RoundEnd WatchSession::Look() {
   warned_ = std::move(warned);
   TellSubject(run.spec);
   for (const std::string& note : run.notes) listener_.OnNote(note);
+  if (!run.wanted.empty()) {
+    spec_ = run.spec;
+    wanted_ = run.wanted;
+  }
   WatchedPlan watched = ApplyWatchPolicy(run.spec, run.settled, run.plan);
   TellLeft(watched.left);
   if (!watched.acts) {
@@ -337,7 +343,23 @@ RoundEnd WatchSession::Act(PlanRun& run, WatchedPlan watched) {
   return all_started ? end : RoundEnd::kFailed;
 }
 
+bool WatchSession::IsWatched(const std::string& pod) const {
+  const auto& targets = plan_wishes_.plan.targets;
+  const std::string address = PodAddress(pod).Text();
+  return targets.empty() || std::find(targets.begin(), targets.end(), address) != targets.end();
+}
+
 // With the lock of the look given back: the workers are asked, and others may go on meanwhile.
+RoundEnd WatchSession::LookAtJobs() {
+  if (!spec_) return RoundEnd::kNothing;
+  std::erase_if(wanted_, [&](const auto& of_pod) { return !IsWatched(of_pod.first); });
+  const WantedLook look = listener_.LookAtJobs(*spec_, wanted_);
+  if (apply_doors_.drain.stop_requested()) return RoundEnd::kInterrupted;
+  if (look == WantedLook::kFailed) return RoundEnd::kFailed;
+  acted_ = acted_ || look == WantedLook::kBroughtBack;
+  return look == WantedLook::kBroughtBack ? RoundEnd::kActed : RoundEnd::kNothing;
+}
+
 RoundEnd WatchSession::EndPods() {
   Clock& clock = apply_doors_.clock;
   const auto tell = [&](const std::string& remark) { listener_.OnNote(remark); };
@@ -348,13 +370,9 @@ RoundEnd WatchSession::EndPods() {
 }
 
 RoundEnd WatchSession::EndAll(const std::vector<PodEnd>& due) {
-  const auto& targets = plan_wishes_.plan.targets;
   RoundEnd all = RoundEnd::kNothing;
   for (const PodEnd& end : due) {
-    const std::string address = PodAddress(end.pod).Text();
-    const bool is_watched =
-        targets.empty() || std::find(targets.begin(), targets.end(), address) != targets.end();
-    if (!is_watched) continue;
+    if (!IsWatched(end.pod)) continue;
     if (apply_doors_.drain.stop_requested()) return RoundEnd::kInterrupted;
     all = std::max(all, EndPod(end));
   }

@@ -15,6 +15,7 @@
 #include "plans/session/apply.h"
 #include "plans/session/plan.h"
 #include "plans/session/pod_ends.h"
+#include "plans/session/returning_jobs.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/clock.h"
@@ -106,6 +107,9 @@ class WatchListener : public PlanListener {
   // Starts the jobs of the spec that an apply of `run`, whose lock is free by now, would have
   // started (due_jobs.h), and tells of each. False: one of them was not.
   virtual bool StartJobs(const PlanRun& run, const ExecuteResult& result) = 0;
+  // Looks at what is wanted on pods that are there, and brings back what is lost
+  // (returning_jobs.h).
+  virtual WantedLook LookAtJobs(const Spec& spec, const WantedJobs& wanted) = 0;
   // The second interrupt: the state is saved, its lock is free, and nobody waits for threads that
   // may hang in a call.
   virtual void OnLeave() = 0;
@@ -137,6 +141,8 @@ class WatchSession final : public WatchRound {
   RoundEnd Look();
   RoundEnd OnNoPlan(const NoPlan& none, const Diagnostics& warnings);
   RoundEnd Act(PlanRun& run, WatchedPlan watched);
+  bool IsWatched(const std::string& pod) const;
+  RoundEnd LookAtJobs();
   RoundEnd EndPods();
   RoundEnd EndAll(const std::vector<PodEnd>& due);
   RoundEnd EndPod(const PodEnd& end);
@@ -162,6 +168,8 @@ class WatchSession final : public WatchRound {
   std::set<std::string> left_;
   std::set<std::string> told_of_lock_;  // of locks taken over, and what dead runs could not save
   std::vector<Address> waits_;          // in the queue
+  std::optional<Spec> spec_;            // of the last look, where something is wanted on its pods:
+  WantedJobs wanted_;
   PodEnds ends_;
   std::map<std::string, std::string> end_troubles_;  // the last one, by pod
 };

@@ -30,6 +30,9 @@ constexpr int kMostDevices = 4096;
 constexpr std::size_t kMostSyncs = 100;
 
 constexpr Pattern kCommandFlag{"-*[A-Za-z0-9_.][A-Za-z0-9_.-]*", "letters, digits, _, - and ."};
+// Names of buckets: https://cloud.google.com/storage/docs/buckets#naming
+constexpr Pattern kResume{"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/.*)?",
+                          "gs://BUCKET/PREFIX, with the name of a bucket"};
 constexpr Pattern kDevices{"auto|[0-9]{1,4}", "auto, a number of devices, or a list such as [1]",
                            "integer"};
 
@@ -93,6 +96,9 @@ std::vector<Key> JobKeys() {
       {"sync", "What is copied before the start.",
        shape::ListOf(SyncShape()).Within(0, kMostSyncs)},
       {"restart", "When it is started again.", RestartShape()},
+      {"resume",
+       "Where it keeps its checkpoints: `gs://BUCKET/PREFIX`, which it finds in PODCTL_RESUME.",
+       shape::Text().Like(kResume)},
       {"workers", "Some of the workers: `0,2-3`.", shape::Workers()},
       {"runConfig", "Of the launcher `estimator`: fields of TPUConfig and RunConfig.",
        RunConfigShape()},
@@ -102,6 +108,21 @@ std::vector<Key> JobKeys() {
        "From TERM to KILL when it is ended: `30s` unless given, at most "
        "`1h`.",
        shape::Duration()}};
+}
+
+// As kResume has it.
+bool IsResumePlace(std::string_view text) {
+  constexpr std::string_view kScheme = "gs://";
+  constexpr std::size_t kShortest = 3;
+  constexpr std::size_t kLongest = 222;
+  if (!text.starts_with(kScheme)) return false;
+  const std::string_view bucket = text.substr(kScheme.size(), text.find('/', kScheme.size()) -
+                                                                  kScheme.size());
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return bucket.size() >= kShortest && bucket.size() <= kLongest && is_plain(bucket.front()) &&
+         is_plain(bucket.back()) && std::all_of(bucket.begin(), bucket.end(), [&](char c) {
+           return is_plain(c) || c == '.' || c == '_' || c == '-';
+         });
 }
 
 bool IsFlagOfCommand(std::string_view name) {
@@ -160,6 +181,7 @@ class JobReader {
                             {"devices", by(&JobReader::ReadDevices)},
                             {"sync", by(&JobReader::ReadSync)},
                             {"restart", by(&JobReader::ReadRestart)},
+                            {"resume", by(&JobReader::ReadResume)},
                             {"workers", by(&JobReader::ReadWorkers)},
                             {"runConfig", by(&JobReader::ReadConfig)},
                             {"autostart", by(&JobReader::ReadAutostart)},
@@ -478,6 +500,17 @@ class JobReader {
     }
   }
 
+  void ReadResume(const YamlNode& node, const Slot& slot) {
+    const auto place = reader_.ReadPlain(node, slot);
+    if (!place) return;
+    if (!IsResumePlace(*place)) {
+      reader_.Error(node, slot, fmt::format("`resume` cannot be {}", FoundWords(node)),
+                    fmt::format("{}", kResume.words));
+      return;
+    }
+    job_.resume = *place;
+  }
+
   void ReadWorkers(const YamlNode& node, const Slot& slot) {
     const auto text = reader_.ReadPlain(node, slot);
     if (!text) return;
@@ -618,7 +651,7 @@ bool RunsOnWorkerZero(Launcher launcher) {
 bool IsPlaceVariable(std::string_view name) {
   static constexpr std::string_view kNames[] = {
       "PODCTL_POD",    "PODCTL_WORKER", "PODCTL_WORKERS", "PODCTL_ADDRESSES", "PODCTL_SLICE",
-      "PODCTL_SLICES", "PODCTL_JOB",    "PODCTL_RUN",     "PODCTL_ATTEMPT"};
+      "PODCTL_SLICES", "PODCTL_JOB",    "PODCTL_RUN",     "PODCTL_ATTEMPT",   "PODCTL_RESUME"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 

@@ -16,7 +16,8 @@ std::string_view LauncherName(Launcher launcher) {
 
 const std::vector<std::string>& RestartReasonNames() {
   static const std::vector<std::string> names = {
-      "maintenance", "preemption", "connection", "heartbeat", "killed", "failure", "hang"};
+      "maintenance", "preemption", "connection",  "heartbeat", "killed",
+                                                 "failure",     "hang",       "replacement", "stop"};
   return names;
 }
 

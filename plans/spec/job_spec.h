@@ -57,7 +57,9 @@ enum class RestartReason {
   kHeartbeat,
   kKilled,
   kFailure,
-  kHang
+  kHang,
+  kReplacement,  // of its pod, by an apply
+  kStop          // of its pod, which was started again
 };
 std::string_view RestartReasonName(RestartReason reason);  // "maintenance"
 const std::vector<std::string>& RestartReasonNames();
@@ -98,6 +100,7 @@ struct JobSpec {
   // Fields of TPUConfig and RunConfig by name, of kEstimator.
   std::vector<std::pair<std::string, Value>> run_config;
   bool autostart = false;
+  std::string resume;  // "gs://BUCKET/PREFIX", where the program keeps its checkpoints; empty: none
   // From TERM to KILL, when it is to end. Whole seconds.
   std::chrono::seconds grace = kEndingGrace;
   SourcePlace place;  // of the job's key

@@ -31,7 +31,8 @@ struct Gang {
   // private key, in PEM.
   // Secret: it goes to the workers by their standard input, and stays in no file.
   std::string certificate;
-  int restarts = 0;             // starts after the first one
+  int first = 1;                // number of the first start: earlier ones were on other machines
+  int restarts = 0;             // starts after number 1
   std::vector<std::string> on;  // of them: "failure", "killed", "connection", "hang", …
   std::chrono::seconds first_pause{1};
   std::chrono::seconds longest_pause{60};

@@ -200,7 +200,8 @@ class Gang:
         self.hubs = list(range(min(2, len(self.workers))))
         self.restart = config["restart"]
         self.taken_over = left is not None
-        self.attempt, self.began = left or (1, now())
+        attempt, self.began = left or (None, now())
+        self.attempt = attempt or config["first"]
         self.facts = Facts(len(self.workers))
         self.changed = asyncio.Event()
         self.heard = now()
@@ -787,12 +788,12 @@ def take_file(path):
 
 
 def left_in(job):
-    """Attempt and beginning of what was run there."""
+    """Attempt and beginning of what was run there; an attempt of None: nobody wrote it down."""
     try:
         with open(os.path.join(job, "gang")) as status, open(os.path.join(job, "began")) as began:
             return int(status.readline().split()[1]), float(began.readline())
     except (OSError, ValueError, IndexError):
-        return 1, now()
+        return None, now()
 
 
 async def lead(job, fds, left):

@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <random>
+#include <thread>
 
 #include "tests/e2e/harness.h"
 
@@ -85,6 +89,135 @@ TEST_F(JaxTest, SoDoThoseOfADetachedJob) {
   const RunResult logs = box_.Run({"logs", "research", "train", "--follow"});
   EXPECT_EQ(logs.code, 0) << logs;
   ExpectSums(logs);
+}
+
+// ---- A training that is preempted again and again ends where an undisturbed one does.
+
+// What any training does: a step of all workers, a checkpoint by one of them, whole or not at all.
+constexpr const char* kTraining = R"py(
+import json
+import os
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import jax
+import jax.numpy as jnp
+
+STEPS = 300
+bucket, _, prefix = os.environ["PODCTL_RESUME"][len("gs://"):].partition("/")
+storage = os.environ["STORAGE_EMULATOR_HOST"]
+name = urllib.parse.quote(prefix + "/checkpoint", safe="")
+
+
+def load():
+    try:
+        with urllib.request.urlopen(f"{storage}/storage/v1/b/{bucket}/o/{name}?alt=media") as reply:
+            return json.load(reply)
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        return {"step": 0, "weights": [float(0).hex()] * 8}
+
+
+def save(checkpoint):
+    while True:
+        try:
+            urllib.request.urlopen(urllib.request.Request(
+                f"{storage}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}",
+                data=json.dumps(checkpoint).encode(), method="POST")).close()
+            return
+        except urllib.error.HTTPError as error:
+            if error.code != 429:  # Cloud Storage takes one a second of an object
+                raise
+            time.sleep(1)
+
+
+jax.distributed.initialize(
+    os.environ["JAX_COORDINATOR_ADDRESS"],
+    num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
+    process_id=int(os.environ["JAX_PROCESS_ID"]))
+me = jax.process_index()
+mean = jax.pmap(lambda x: jax.lax.pmean(x, "all"), axis_name="all")
+checkpoint = load()
+weights = jnp.array([float.fromhex(w) for w in checkpoint["weights"]], jnp.float32)
+print("attempt", os.environ["PODCTL_ATTEMPT"], "from step", checkpoint["step"], flush=True)
+truth = jnp.linspace(-1, 1, 8)
+saved = time.monotonic()
+for step in range(checkpoint["step"], STEPS):
+    data = jax.random.normal(jax.random.PRNGKey(step * 4 + me), (32, 8))
+    gradient = 2 * data.T @ (data @ (weights - truth)) / 32
+    weights = weights - 0.01 * mean(jnp.stack([gradient] * jax.local_device_count()))[0]
+    if me == 0 and (time.monotonic() - saved > 1.5 or step + 1 == STEPS):
+        save({"step": step + 1, "weights": [float(w).hex() for w in weights]})
+        saved = time.monotonic()
+    time.sleep(0.02)
+print("loss", float(jnp.sum((weights - truth) ** 2)).hex(), flush=True)
+)py";
+
+class JaxReturnTest : public JaxTest {
+ protected:
+  void SetUp() override {
+    if (std::getenv("PODCTL_TEST_ALL") == nullptr) {
+      GTEST_SKIP() << "it installs JAX from PyPI: only with ./dev test --all";
+    }
+    ASSERT_NO_FATAL_FAILURE(InstallJax());
+    box_.StartEmulator("light", "0s");
+    box_.WriteFile("src/train.py", kTraining);
+    const auto job = [&](const std::string& name) {
+      return "  " + name + ":\n    pod: research\n    launcher: jax\n    command: [\"" +
+             std::string(kPython) + "\", code/train.py]\n    env: {JAX_PLATFORMS: cpu, " +
+             "STORAGE_EMULATOR_HOST: \"" + box_.url() + "\"}\n    resume: gs://checkpoints/" +
+             name +
+             "\n    terminationGracePeriod: 1s\n"
+             "    restart: {attempts: 200, on: [preemption, connection], backoff: 0s}\n"
+             "    sync: [{source: ./src, destination: ~/code}]\n";
+    };
+    box_.WriteSpec(
+        "  research:\n    acceleratorType: v3-32\n    runtimeVersion: tpu-ubuntu2204-base\n"
+        "    schedulingConfig: {spot: true}\n    onPreemption: recreate\njobs:\n" +
+        job("calm") + job("struck"));
+    box_.Apply();
+    ASSERT_EQ(
+        box_.Http("POST", "/storage/v1/b?project=my-project", R"({"name": "checkpoints"})").status,
+        200);
+  }
+  static std::string LossIn(const std::string& text) {
+    const std::size_t at = text.find("| loss ");
+    return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
+  }
+};
+
+TEST_F(JaxReturnTest, TwentyPreemptionsChangeNoDigitOfTheLoss) {
+  if (IsSkipped()) return;
+  const RunResult calm = box_.Run({"run", "calm"});
+  ASSERT_EQ(calm.code, 0) << calm;
+  ASSERT_NE(LossIn(calm.out), "") << calm;
+  ASSERT_EQ(box_.Run({"run", "struck", "--detach"}).code, 0);
+  const auto watch = box_.Start({"watch", "--interval", "1s"});
+  // At moments that nobody has chosen: in a start, in a step, in a checkpoint, while it comes back.
+  std::mt19937 moments(20261127);
+  std::uniform_int_distribution<int> pause(100, 12'000);
+  constexpr int kPreemptions = 20;
+  for (int i = 0; i < kPreemptions; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause(moments)));
+    ASSERT_TRUE(Eventually([&] {
+      return box_.Http("POST", "/emulator/nodes/research:preempt").status == 200;
+    })) << "preemption "
+        << i;
+  }
+  ASSERT_TRUE(Eventually(
+      [&] {
+        return watch->out().find("job struck on pod.research has ended well") != std::string::npos;
+      },
+      std::chrono::minutes(5)))
+      << watch->out() << watch->err();
+  const RunResult log = box_.Run({"logs", "research", "struck"});
+  EXPECT_EQ(LossIn(log.out), LossIn(calm.out)) << log;
+  EXPECT_TRUE(box_.OnWorkers("code/train.py").empty());
+  watch->Signal(SIGINT);
+  EXPECT_EQ(watch->Wait(), 130);
 }
 
 }  // namespace

@@ -545,12 +545,12 @@ TEST(StateJson, DuplicateKeyIsDamage) {
 
 TEST(StateJson, NewerFormatIsNamed) {
   const Error error = MustRefuse(Resealed([](Value& document) {
-    document.Set("format_version", 7);
+    document.Set("format_version", 8);
     document.Set("podctl_version", "9.1.0");
     document.Set("resources", "something else altogether");
   }));
   EXPECT_EQ(error.code, ErrorCode::kUnimplemented);
-  EXPECT_NE(error.message.find("format version 7"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("format version 8"), std::string::npos) << error.message;
   EXPECT_NE(error.hint.find("9.1.0"), std::string::npos) << error.hint;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cmd/command.h"
+#include "cmd/commands/autostart.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/outputs.h"
 #include "cmd/reporter.h"
@@ -24,6 +25,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/session/known_pods.h"
+#include "plans/session/returning_jobs.h"
 #include "plans/spec/names.h"
 #include "providers/os/child.h"
 #include "providers/os/this_process.h"
@@ -94,14 +96,18 @@ int RunHere(Reporter& reporter, Streams& streams, const JobSpec& job, const RunO
       BecomeProgram({"/bin/sh", "-c", FilesText(job, launch) + here.script}, here.env));
 }
 
-int Detach(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
+int Detach(Wiring& wiring, const DetachDoors& doors, const Spec& spec, const JobSpec& job,
            const RunRequest& request, const KnownPods& pods,
-           const std::function<void()>& on_started, Reporter& reporter, Streams& streams) {
+           const std::function<void()>& on_started) {
+  Reporter& reporter = wiring.reporter();
+  Streams& streams = wiring.streams();
   const DetachHooks hooks{
       .on_event = [&](const PrepareEvent& news) { ShowRemark(streams, PrepareEventText(news)); },
       .on_start = [&](const DetachedStart& start,
                       const StartEvent& news) { TellStart(start, news, streams); }};
-  const DetachReport done = DetachJob(doors, spec, job, request, hooks);
+  const DetachReport done = ComesBack(job)
+                                ? StartWritten(wiring, pods, doors, spec, job, request, hooks)
+                                : DetachJob(doors, spec, job, request, hooks);
   if (!done.report.started.empty()) on_started();
   return ShowStart(done, pods, reporter, streams);
 }
@@ -188,8 +194,8 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
     const auto on_started = [&] {
       NoteStarted(started, pods, job->pod, job->name, wiring.clock().Now());
     };
-    return Detach({*rounds, wiring.files(), wiring.random(), pod}, spec, *job, request, pods,
-                  on_started, reporter, streams);
+    return Detach(wiring, {*rounds, wiring.files(), wiring.random(), pod}, spec, *job, request,
+                  pods, on_started);
   }
   const auto watched = WatchedWorkers(pod, spec, *job, options);
   if (!watched) return reporter.ShowFailure(watched.error());

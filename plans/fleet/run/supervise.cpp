@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "plans/jobs/command_text.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
@@ -273,7 +274,8 @@ RunReport SuperviseJob(const JobDoors& doors, const Spec& spec, const JobSpec& j
 DetachReport DetachJob(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
                        const RunRequest& request, const DetachHooks& hooks) {
   DetachReport done;
-  auto ready = PrepareLaunch(doors.pod, spec, job, {request.arguments, request.workers, 1, ""});
+  auto ready = PrepareLaunch(doors.pod, spec, job,
+                             {request.arguments, request.workers, request.attempt, ""});
   if (!ready) {
     done.blocker = Blocker{ready.error(), {}};
     return done;
@@ -288,6 +290,8 @@ DetachReport DetachJob(const DetachDoors& doors, const Spec& spec, const JobSpec
   }
   if (done.blocker) return done;
   done.start = StartOfJob(*ready, job);
+  done.start.run_end = request.start;
+  if (done.start.gang) done.start.gang->first = request.attempt;
   done.target = std::move(ready->target);
   done.report = StartJob(doors.rounds, doors.random, done.start,
                          [&](const StartEvent& news) { hooks.on_start(done.start, news); });

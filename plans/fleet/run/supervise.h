@@ -40,6 +40,10 @@ struct RunRequest {
   bool drain_jobs = false;             // and jobs of podctl that are in the way
   bool sync = true;
   std::string owner;  // who runs it: "alice@laptop"
+  int attempt = 1;    // number of its first start: earlier ones were on another node
+  // Of a detached one: with what its run's name ends, so that it is known before it begins. Empty:
+  // something new.
+  std::string start;
 };
 
 // Who sees a run: each of its starts, and what is between them.

@@ -110,6 +110,7 @@ void PodJournal::BeginCreate(const PodSpec& pod, const std::string& request_id) 
   if (record.deposed.empty()) {
     PodRecord fresh;
     static_cast<Record&>(fresh) = std::move(record);
+    fresh.jobs = std::move(record.jobs);
     record = std::move(fresh);
   }
   record.project = pod.project;

@@ -32,7 +32,27 @@ static void PutMembers(const QueuedRecord& queued, ObjectWriter& out) {
   out.Member("terms", queued.terms);
 }
 
+static void PutMembers(const CopiedCode& code, ObjectWriter& out) {
+  out.Spare("commit", code.commit);
+  out.Member("digest", code.digest);
+}
+
+static void PutMembers(const WantedJob& job, ObjectWriter& out) {
+  out.Spare("arguments", job.arguments);
+  out.Member("attempt", job.attempt);
+  out.Spare("begins", job.begins);
+  out.Spare("by", job.by);
+  out.Spare("code", job.code);
+  out.Member("since", job.since);
+  out.Member("start", job.start);
+  out.Spare("uid", job.uid);
+  out.Spare("workers", job.workers);
+}
+
 namespace {
+
+// The first version of the format in which a pod may have jobs that are to come back.
+constexpr int kFormatOfJobs = 7;
 
 // Members that say something only where they are true.
 std::optional<bool> SpareTrue(ObjectReader& in, std::string_view key) {
@@ -75,6 +95,29 @@ QueuedRecord ReadQueued(ObjectReader in, const Record& record, bool with_id) {
   return queued;
 }
 
+CopiedCode ReadCode(ObjectReader in) {
+  CopiedCode code{in.Text("digest"), in.SpareText("commit")};
+  in.RefuseUnknownMembers();
+  return code;
+}
+
+WantedJob ReadWantedJob(ObjectReader in) {
+  WantedJob job;
+  job.start = in.Text("start");
+  job.uid = in.SpareText("uid");
+  job.begins = in.SpareFlag("begins");
+  job.attempt = static_cast<int>(in.Number("attempt", 1, kMostAttemptsOfJobs));
+  job.since = in.Text("since");
+  job.by = in.SpareText("by");
+  job.workers = in.SpareText("workers");
+  job.arguments = in.SpareTexts("arguments");
+  if (in.IsThere("code")) {
+    for (Value& each : in.List("code")) job.code.push_back(ReadCode(in.Inner(each, "code")));
+  }
+  in.RefuseUnknownMembers();
+  return job;
+}
+
 // No spec could have led to another: of such a name the service would say that there is nothing,
 // and it would look as if the node were gone.
 void CheckNames(ObjectReader& in, const PodRecord& pod) {
@@ -99,6 +142,10 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
   std::string_view form() const override { return "pod.NAME"; }
 
   std::string_view old_locator() const override { return "node_id"; }
+
+  int VersionOf(const AnyRecord& any) const override {
+    return any.As<PodRecord>().jobs.empty() ? since_version() : kFormatOfJobs;
+  }
 
   std::string Remark(const AnyRecord& any) const override {
     const PodRecord& record = any.As<PodRecord>();
@@ -164,6 +211,11 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
     if (pod->auxiliary.size() != (pod->queued ? 1U : 0U)) {
       in.Fail("has auxiliary objects that are not its queued resource");
     }
+    if (in.IsThere("jobs")) {
+      for (auto& [name, job] : in.Map("jobs")) {
+        pod->jobs.emplace(name, ReadWantedJob(in.Inner(job, "jobs." + name)));
+      }
+    }
     for (auto& [worker, name] : in.SpareTextMap("vm_names")) {
       pod->vm_names[in.Worker(worker)] = name;
     }
@@ -193,6 +245,7 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
     out.Spare("exec_env", pod.exec_env);
     out.Spare("host_keys", pod.host_keys);
     out.Spare("host_keys_source", pod.host_keys_source);
+    out.Spare("jobs", pod.jobs);
     out.Spare("metadata", pod.metadata);
     out.Member("observed", pod.observed);
     out.Spare("own_keys", pod.own_keys);

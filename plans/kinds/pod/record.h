@@ -47,6 +47,30 @@ struct QueuedRecord {
   friend bool operator==(const QueuedRecord&, const QueuedRecord&) = default;
 };
 
+// What a job copied to the workers, so that a later start can copy the same.
+struct CopiedCode {
+  std::string digest;  // of its content: SHA-256 in hex
+  std::string commit;  // that was checked out there, in hex; empty: there was none
+
+  friend bool operator==(const CopiedCode&, const CopiedCode&) = default;
+};
+
+// A job that is to come back when the pod does (`restart` of the spec). It is written before the
+// start, and is there until the job's end was seen.
+struct WantedJob {
+  std::string start;      // by which its run is known on the workers: the end of the run's name
+  std::string uid;        // of the node that it is started on; may be empty
+  bool begins = false;    // nobody has seen the start succeed yet
+  int attempt = 1;        // the last that is known of
+  std::string since;      // when `start` was written, RFC 3339
+  std::string by;         // who started it first: "alice@laptop"
+  std::string workers;    // in place of the job's own selection; may be empty
+  std::vector<std::string> arguments;  // behind the command and its flags
+  std::vector<CopiedCode> code;        // for each entry of `sync`
+
+  friend bool operator==(const WantedJob&, const WantedJob&) = default;
+};
+
 // The current object is its node, with the node id as locator; so are those deposed, in the same
 // project and zone.
 struct PodRecord : Record {
@@ -80,11 +104,13 @@ struct PodRecord : Record {
   std::vector<Address> depends_on;              // for the order of deletes
   bool prevent_destroy = false;
   std::optional<QueuedRecord> queued;  // with an auxiliary object, and only then
+  std::map<std::string, WantedJob> jobs;  // by name
 
   friend bool operator==(const PodRecord&, const PodRecord&) = default;
 };
 
-inline constexpr int kMostQueuedSlices = 9999;  // of a QueuedRecord
+inline constexpr int kMostQueuedSlices = 9999;      // of a QueuedRecord
+inline constexpr int kMostAttemptsOfJobs = 1 << 20;  // of a WantedJob
 
 inline constexpr std::string_view kPodKind = PodRecord::kKind;
 bool IsSensitive(const PodRecord& record, const std::string& key);  // of its metadata

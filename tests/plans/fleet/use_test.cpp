@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "providers/workers/duty.h"
 #include "providers/workers/jobs.h"
 #include "tests/support/fake_workers.h"
 
@@ -49,6 +50,34 @@ TEST(LookForUseTest, NobodyIsThere) {
   EXPECT_EQ(
       UseOf(JobsTold(), ProbeTold({"holder 13 100 root 5 runtime /dev/accel0 tpu-runtime"})).is,
       Is::kIdle);
+}
+
+TEST(LookForUseTest, HowBusyItIsIsToldWhereThatIsKnown) {
+  const std::string holder = "holder 11 100 alice 5 - /dev/accel0 python3";
+  const auto told = [&](const std::vector<std::string>& duty) {
+    FakeWorkers workers([&](const ssh::Job& job) {
+      if (job.command == workers::ListCommand("")) return JobsTold();
+      if (job.command == workers::DutyCommand()) return Answer{duty};
+      return ProbeTold({holder});
+    });
+    NotedRounds noted;
+    WorkerRounds rounds(workers, noted, {}, {});
+    return LookForUse(rounds, SomeWorkers(2)).why;
+  };
+  const std::string held = "the TPU of worker 0 is held by pid 11 of alice";
+  EXPECT_EQ(told({"podctl-duty 1", "duty 0.0", "duty 36.6", "end"}),
+            held + ", and busy for less than half of the time, as libtpu says (unverified)");
+  EXPECT_EQ(told({"podctl-duty 1", "duty 0.4", "end"}),
+            held + ", and busy for less than 1 % of the time, as libtpu says (unverified)");
+  for (const std::vector<std::string>& odd :
+       std::vector<std::vector<std::string>>{{"podctl-duty 1", "end"},
+                                             {},
+                                             {"podctl-duty 1", "duty 5"},
+                                             {"podctl-duty 1", "duty nan", "end"},
+                                             {"podctl-duty 1", "duty 101", "end"},
+                                             {"podctl-duty 1", "duty 5 x", "end"}}) {
+    EXPECT_EQ(told(odd), held);
+  }
 }
 
 TEST(LookForUseTest, SomebodyHoldsTheTpu) {

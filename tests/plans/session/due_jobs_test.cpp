@@ -54,9 +54,19 @@ class DueJobsTest : public ::testing::Test, protected SessionHarness, protected 
     const KnownPods pods(ToPods());
     said.clear();
     started.clear();
-    return StartDueJobs(
-        {pods, transport, local_files, random, {drain.get_token(), leave.get_token()}}, run, result,
-        "alice@laptop", *this);
+    const WantedJobsEdit edit({[this] { return Opener()(kStatePath); },
+                               LockRequest{[] { return LockInfo{}; }, {}}, random,
+                               drain.get_token()});
+    return StartDueJobs({pods,
+                         transport,
+                         local_files,
+                         random,
+                         clock,
+                         processes,
+                         "/tmp",
+                         {drain.get_token(), leave.get_token()},
+                         edit},
+                        run, result, "alice@laptop", *this);
   }
   Answer Say(const ssh::Job& job) {
     if (job.feed != nullptr) {
@@ -74,6 +84,10 @@ class DueJobsTest : public ::testing::Test, protected SessionHarness, protected 
       if (++rounds == interrupt_after) drain.request_stop();
     });
   }
+  std::unique_ptr<RoundWatcher> WatchLook(const std::string& address) override {
+    return WatchRounds(address);
+  }
+  void OnReturnNews(const ReturnNews& news) override { said.push_back(news.job + " returns"); }
   void OnPrepareEvent(const PrepareEvent&) override { said.emplace_back("news"); }
   void OnStart(const DetachedStart& start, const StartEvent&) override {
     said.push_back("start " + start.name);
@@ -88,6 +102,7 @@ class DueJobsTest : public ::testing::Test, protected SessionHarness, protected 
   Answer list{{"podctl-jobs 1", "end"}};
   FakeWorkers transport{[this](const ssh::Job& job) { return Say(job); }};
   RealFileSystem local_files;
+  RealProcessRunner processes;
   std::vector<std::string> said;
   std::vector<int> started;  // workers
   int rounds = 0;            // over workers
@@ -209,7 +224,7 @@ class PlannedJobsTest : public DueJobsTest {
     PlanRun run = Planned(Request());
     run.spec.jobs.at(0).sync = {{folder_ + "/src", "~/the src", {"*.pyc"}}};
     problems = {};
-    return JobsAffected(run.spec, run.plan, local_files, folder_, &problems);
+    return JobsAffected(run.spec, run.plan, run.wanted, local_files, folder_, &problems);
   }
 
   std::string folder_;

@@ -59,6 +59,12 @@ class Lines final : public WatchListener {
     Say("jobs of " + fmt::format("{}", fmt::join(testing::Actions(run.plan), ",")));
     return jobs_start && result.failures.empty();
   }
+  WantedLook LookAtJobs(const Spec&, const WantedJobs& wanted) override {
+    for (const auto& [pod, jobs] : wanted) {
+      for (const auto& [name, job] : jobs) Say(fmt::format("looks at {} on {}", name, pod));
+    }
+    return look;
+  }
   void OnEnd(const PodEnd& end) override {
     Say(fmt::format("{} {}: {}", end.what == IdleSpec::Then::kStop ? "stops" : "deletes", end.pod,
                     end.why));
@@ -77,6 +83,7 @@ class Lines final : public WatchListener {
   std::vector<std::string> notes;
   WatchStatus last;
   bool jobs_start = true;
+  WantedLook look = WantedLook::kNothing;
   bool lock_was_free = false;
   int settled = 0;
   int executed = 0;
