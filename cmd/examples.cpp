@@ -58,6 +58,7 @@ constexpr Example kExamples[] = {
     {"run", "podctl run train", "a job of the spec"},
     {"run", "podctl run train --detach -- --lr 0.1", "leave it running, with more arguments"},
     {"doctor", "podctl doctor research", "all workers"},
+    {"doctor", "podctl doctor research --probe", "and do they reach each other"},
     {"drain", "podctl drain research --worker 2", "one worker alone"},
     {"jobs", "podctl jobs research", "what runs, and what has ended"},
     {"logs", "podctl logs research train --follow", "go on with what comes"},

@@ -154,6 +154,7 @@ void JudgeJobs(const std::vector<WorkerAnswer>& answers, DoctorReport* report) {
       if (job.state == JobStatus::State::kRunning) running.emplace(job.name, job.run);
     }
   }
+  for (const auto& [name, run] : running) report->running.insert(name);
   NoteGangs(jobs, running, report);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     for (const JobStatus& job : jobs[i]) {

@@ -87,5 +87,14 @@ TEST_F(JaxTest, SoDoThoseOfADetachedJob) {
   ExpectSums(logs);
 }
 
+// The same sum, as `podctl doctor` asks for it.
+TEST_F(JaxTest, SoDoAllWorkersForDoctor) {
+  if (IsSkipped()) return;
+  const RunResult probe =
+      box_.Run({"doctor", "research", "--probe", "--egress", "none", "--python", kPython});
+  EXPECT_EQ(probe.code, 0) << probe;
+  EXPECT_THAT(probe.out, HasSubstr("probe: all 4 workers added up over ")) << probe;
+}
+
 }  // namespace
 }  // namespace podctl::testing
