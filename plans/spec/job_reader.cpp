@@ -13,6 +13,7 @@
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
+#include "providers/gcp/storage_place.h"
 #include "state/thing_name.h"
 
 namespace podctl {
@@ -32,6 +33,9 @@ constexpr std::size_t kMostSyncs = 100;
 constexpr Pattern kCommandFlag{"-*[A-Za-z0-9_.][A-Za-z0-9_.-]*", "letters, digits, _, - and ."};
 constexpr Pattern kDevices{"auto|[0-9]{1,4}", "auto, a number of devices, or a list such as [1]",
                            "integer"};
+
+constexpr Pattern kLogsPlace{"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/.*)?",
+                             "gs://BUCKET or gs://BUCKET/PREFIX"};
 
 Shape Words(const Shape& of) {
   return shape::ListOf(of).Within(0, kMostWords);
@@ -98,6 +102,8 @@ std::vector<Key> JobKeys() {
        RunConfigShape()},
       {"autostart", "`true`: apply starts it once it has made, replaced or bootstrapped the pod.",
        shape::Bool()},
+      {"logs", "Where the log of a detached job is kept while it runs: `gs://BUCKET/PREFIX`.",
+       shape::Text().Like(kLogsPlace)},
       {"terminationGracePeriod",
        "From TERM to KILL when it is ended: `30s` unless given, at most "
        "`1h`.",
@@ -163,6 +169,7 @@ class JobReader {
                             {"workers", by(&JobReader::ReadWorkers)},
                             {"runConfig", by(&JobReader::ReadConfig)},
                             {"autostart", by(&JobReader::ReadAutostart)},
+                            {"logs", by(&JobReader::ReadLogs)},
                             {"terminationGracePeriod", by(&JobReader::ReadGrace)}});
   }
 
@@ -191,6 +198,16 @@ class JobReader {
 
   void ReadAutostart(const YamlNode& node, const Slot& slot) {
     job_.autostart = reader_.ReadBool(node, slot).value_or(false);
+  }
+
+  void ReadLogs(const YamlNode& node, const Slot& slot) {
+    const auto url = reader_.ReadPlain(node, slot);
+    if (!url) return;
+    if (const auto place = gcp::ParseStoragePlace(*url); !place) {
+      reader_.Error(node, slot, place.error().message, place.error().hint);
+      return;
+    }
+    job_.logs = *url;
   }
 
   // A job knows one pod, its own: the others may be there or not when it runs.
@@ -502,6 +519,11 @@ class JobReader {
     const YamlEntry* launcher = job.Find("launcher");
     const YamlNode& at = launcher == nullptr ? key : *launcher->value;
     const Slot place = launcher == nullptr ? slot : slot.Below("launcher");
+    const YamlEntry* logs = job.Find("logs");
+    if (logs != nullptr && job_.launcher == Launcher::kShell) {
+      reader_.Error(*logs->key, slot.Below("logs"), "`logs` is not for the launcher `shell`",
+                    "any other one keeps them; `pjrt` unless given");
+    }
     if (RunsOnWorkerZero(job_.launcher)) {
       const YamlEntry* workers = job.Find("workers");
       if (workers != nullptr && !job_.workers.empty() && job_.workers != "0") {

@@ -98,6 +98,7 @@ struct JobSpec {
   // Fields of TPUConfig and RunConfig by name, of kEstimator.
   std::vector<std::pair<std::string, Value>> run_config;
   bool autostart = false;
+  std::string logs;  // "gs://BUCKET/PREFIX", where its log is kept; empty: nowhere
   // From TERM to KILL, when it is to end. Whole seconds.
   std::chrono::seconds grace = kEndingGrace;
   SourcePlace place;  // of the job's key
