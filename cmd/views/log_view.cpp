@@ -65,6 +65,8 @@ std::string RemarkWords(const LogRemark& remark, std::size_t workers) {
       return fmt::format("{}{}; trying again", remark.message, pod);
     case LogRemark::Kind::kPod:
       return fmt::format("the pod {}; trying again", remark.message);
+    case LogRemark::Kind::kCut:
+      return "the beginning of the log is not there any more; `--kept` shows what was kept of it";
     case LogRemark::Kind::kGone:
       what = remark.message;
       break;

@@ -196,6 +196,9 @@ void LogFollower::OnLine(std::size_t index, ssh::Stream stream, std::string_view
       place.begin = note->offset;
       place.run = note->run;
       if (std::exchange(place.lost, false)) Note(place, {});
+      if (!request_.tail && note->offset > place.before) {
+        Note(place, {.kind = LogRemark::Kind::kCut});
+      }
     } else {
       place.note = std::move(note);
     }

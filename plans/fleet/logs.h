@@ -61,6 +61,7 @@ struct LogRemark {
     kGone,     // so is their pod, `message`, while `followed` others are followed
     kDied,     // the job there, without an exit code, while `followed` others are followed
     kFailed,   // likewise, with `exit_code`
+    kCut,      // the beginning of their logs is not on them any more
   };
   Kind kind = Kind::kBack;
   std::string message = {};

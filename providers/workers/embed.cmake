@@ -1,4 +1,4 @@
-# cmake -DOUTPUT=file.cpp -DPROGRAM=gang.py -P embed.cmake
+# cmake -DOUTPUT=file.cpp -DPROGRAM=gang.py -DNAME=kGangProgram -P embed.cmake
 # Writes the program that runs on the workers as a string literal.
 include("${CMAKE_CURRENT_LIST_DIR}/../../templates/literal.cmake")
 literal(TEXT "${PROGRAM}")
@@ -7,7 +7,7 @@ file(WRITE "${OUTPUT}" "// Written by providers/workers/embed.cmake.
 
 namespace podctl::workers {
 
-const char* const kGangProgram =
+const char* const ${NAME} =
      ${TEXT};
 
 }  // namespace podctl::workers

@@ -41,6 +41,10 @@ std::string GangConfig(const Gang& gang, std::size_t me, const std::string& job,
   Value::List on;
   for (const std::string& reason : gang.on) on.push_back(reason);
   const auto seconds = [](std::chrono::seconds span) { return Value(span.count()); };
+  Value logs;
+  if (gang.logs) {
+    logs = Value::Map{{"bucket", gang.logs->bucket}, {"prefix", gang.logs->prefix}};
+  }
   return ToJson(
       Value::Map{{"job", job},
                  {"run", run},
@@ -56,7 +60,8 @@ std::string GangConfig(const Gang& gang, std::size_t me, const std::string& job,
                  {"silence", seconds(gang.silence)},
                  {"assembly", seconds(std::max(gang.assembly, gang.silence))},
                  {"beat", static_cast<double>(gang.beat.count()) / 1000},
-                 {"hang", seconds(gang.hang)}});
+                 {"hang", seconds(gang.hang)},
+                 {"logs", std::move(logs)}});
 }
 
 bool ReadGangLine(std::string_view line, GangNews* news) {

@@ -215,10 +215,10 @@ class Gang:
         self.ended_at = None  # when the attempt that failed had ended here
         self.announced = 0  # the attempt that was told last
         self.asked = None  # when somebody began to end it
+        self.shipper = None  # ship.py, of a job whose log is kept in a bucket
+        self.to_shipper = None
         run = "%s/.podctl/run/%s#%s" % (os.environ["HOME"], config["job"], config["run"])
-        self.group = Group(
-            "PODCTL_RUN_MARK=" + run, lambda: {self.guard.pid} if self.guard else set()
-        )
+        self.group = Group("PODCTL_RUN_MARK=" + run, lambda: set(self.helpers()))
 
     def path(self, name):
         return os.path.join(self.job, name)
@@ -494,6 +494,7 @@ class Gang:
         except OSError:
             log = open(os.devnull, "wb")
         with log:
+            self.note_attempt(log)
             self.command = subprocess.Popen(
                 [shell, self.path("command")],
                 stdin=subprocess.DEVNULL,
@@ -560,6 +561,7 @@ class Gang:
                 ended = -9 if ended is None else ended
                 code = 128 - ended if ended < 0 else ended
         self.learn("m %d" % self.me, [self.attempt, ENDED, code])
+        self.tell_shipper(b"f")
         self.ended_at = now() if self.facts.failure(self.attempt) else None
         self.tell_status()
         return code
@@ -663,6 +665,7 @@ class Gang:
             tasks += [self.serve()] if self.me in self.hubs else []
             tasks += [self.call(hub) for hub in self.hubs if hub != self.me]
         tasks = [asyncio.ensure_future(task) for task in tasks]
+        shipping = asyncio.ensure_future(self.keep_shipper())
         while True:
             code = await self.run_attempt()
             following = await self.next_attempt()
@@ -680,7 +683,9 @@ class Gang:
         self.learn("m %d" % self.me, [self.attempt, OVER, code])
         self.tell_status()
         tasks[1].cancel()
+        shipping.cancel()
         self.tell_end(code)
+        self.end_shipper()
         self.dismiss_guard()
         await self.say_goodbye()
         os._exit(0)  # connections that others hold need no end of their own
@@ -712,7 +717,15 @@ class Gang:
             start_new_session=True,
         )
         os.close(told)
-        self.write("relays", "%d\n" % self.guard.pid)
+        self.note_helpers()
+
+    def helpers(self):
+        """Processes that are podctl's, and none of the job."""
+        both = (self.guard, self.shipper)
+        return [each.pid for each in both if each and each.returncode is None]
+
+    def note_helpers(self):
+        self.write("relays", " ".join(map(str, self.helpers())) + "\n")
 
     def dismiss_guard(self):
         os.write(self.to_guard, b"over")
@@ -728,6 +741,60 @@ class Gang:
                 await asyncio.sleep(TICK)
             os.close(self.to_guard)
             await asyncio.sleep(1)
+
+    # -- The log is kept elsewhere, too (ship.py). Nothing waits for that.
+
+    def note_attempt(self, log):
+        """Where it begins in the log."""
+        try:
+            with open(self.path("attempts"), "ab", buffering=0) as file:
+                file.write(b"%d %d\n" % (self.attempt, os.fstat(log.fileno()).st_size))
+        except OSError:
+            pass  # the disk is full: its lines are told as the earlier attempt's
+
+    def start_shipper(self):
+        logs = self.config["logs"]
+        words = [sys.executable, "-I", self.path("ship.py"), self.job, logs["bucket"]]
+        words += [logs["prefix"], self.config["run"], str(self.workers[self.me][0])]
+        told, self.to_shipper = os.pipe()
+        nothing = subprocess.DEVNULL
+        try:
+            self.shipper = subprocess.Popen(
+                words, stdin=told, stdout=nothing, stderr=nothing, start_new_session=True
+            )
+        except OSError:
+            self.shipper = None  # no memory, no process: it is tried again
+        os.close(told)
+        self.note_helpers()
+
+    async def keep_shipper(self):
+        pause = 1
+        while self.config.get("logs"):
+            began = now()
+            self.start_shipper()
+            while self.shipper and self.shipper.poll() is None:
+                await asyncio.sleep(TICK)
+            os.close(self.to_shipper)
+            self.to_shipper = None
+            # One that cannot even begin is not begun every second.
+            pause = 1 if now() - began > QUICK else min(60, 2 * pause)
+            await asyncio.sleep(pause)
+
+    def tell_shipper(self, word):
+        if self.to_shipper is None:
+            return
+        try:
+            os.write(self.to_shipper, word)
+        except OSError:
+            pass  # the next one sees for itself
+
+    def end_shipper(self):
+        """It brings what is left, and ends by itself."""
+        if not self.config.get("logs"):
+            return
+        if not self.shipper or self.shipper.poll() is not None:
+            self.start_shipper()
+        self.tell_shipper(b"e")
 
 
 def end_container(name, grace):

@@ -94,7 +94,7 @@ cat >"$new/input" || exit 1
 [ "$(tail -n 1 "$new/input")" = go ] || { rm -rf "$new"; exit 93; }
 sed -i "\$d" "$new/input"
 sizes=$(sed -n "1s/^podctl-job //p" "$new/input")
-read -r lines pem program <<TEXT
+read -r lines pem program ship <<TEXT
 $sizes
 TEXT
 [ -n "$lines" ] || { echo "the job did not come over whole" >&2; exit 1; }
@@ -106,7 +106,9 @@ if [ -n "$program" ]; then
   tail -n "+$at" "$new/input" | head -n 1 >"$new/gang.json"
   tail -n "+$((at+1))" "$new/input" | head -n "$pem" >"$new/gang.pem"
   tail -n "+$((at+1+pem))" "$new/input" | head -n "$program" >"$new/gang.py"
-  lines=$((lines+1+pem+program))
+  tail -n "+$((at+1+pem+program))" "$new/input" | head -n "$ship" >"$new/ship.py"
+  [ "$ship" != 0 ] || rm "$new/ship.py"
+  lines=$((lines+1+pem+program+ship))
 fi
 tail -n "+$((lines+2))" "$new/input" >"$new/command"
 rm -f "$new/input"
@@ -175,6 +177,11 @@ elif [ "$seen" -gt 0 ] && { [ -z "$run" ] || [ "$run" = "$there" ]; }; then
 else
   begin=0
 fi
+# What was taken away reads as zeros, and is kept elsewhere.
+cut=
+{ read -r cut rest <"$job/cut"; } 2>/dev/null
+case $cut in ""|*[!0-9]*|????????????????*) cut=0 ;; esac
+[ "$begin" -ge "$cut" ] || begin=$cut
 echo "podctl-log begin $there $begin" >&2
 if [ -n "$follow" ] && [ ! -s "$job/exit" ] && is_alive "$job"; then
   tail -c "+$((begin+1))" -f --pid="$pid" "$job/log"
@@ -301,10 +308,12 @@ std::string StartInput(const JobStart& job) {
   if (job.gang) {
     const std::string& pem = job.gang->certificate;
     const std::string_view program = kGangProgram;
-    text = fmt::format(
-        "podctl-job {} {} {}\n{}{}\n{}{}", lines(environment), lines(pem), lines(program),
-        environment, GangConfig(*job.gang, job.member, job.name, job.run, job.grace, job.container),
-        pem, program);
+    const std::string_view ship = job.gang->logs ? kShipProgram : "";
+    text =
+        fmt::format("podctl-job {} {} {} {}\n{}{}\n{}{}{}", lines(environment), lines(pem),
+                    lines(program), lines(ship), environment,
+                    GangConfig(*job.gang, job.member, job.name, job.run, job.grace, job.container),
+                    pem, program, ship);
   } else {
     text = fmt::format("podctl-job {}\n{}", lines(environment), environment);
   }
@@ -404,7 +413,7 @@ sound() {
   case ${1##*/} in ""|.*|-*|*[!A-Za-z0-9._-]*) return 1 ;; esac
   [ ${#1} -le $((${#jobs} + 65)) ] || return 1
   for each in pid exit run started command log grace relays container attached ended-by gang \
-    ending/result ending/by; do
+    ending/result ending/by cut attempts shipped; do
     [ ! -e "$1/$each" ] || [ -f "$1/$each" ] || return 1
   done
 }

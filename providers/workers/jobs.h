@@ -13,6 +13,7 @@
 //   grace        seconds from TERM to KILL when it is ended; container: its name, of a job in one
 //   ending       a folder: somebody ends it; ended-by: who asked for that
 //   over         its command has ended, and the supervisor is about to say so
+//   cut          where the log begins, of one whose beginning was taken away (gang.h)
 // The supervisor is a shell, started by systemd-run where there is a systemd, else by setsid; it
 // takes the exit code. Of a gang (gang.h) it becomes gang.py, which has a second process beside it
 // in relays. An attached run (runs.h) has such a folder too, with attached (whose it is),

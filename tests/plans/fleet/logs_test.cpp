@@ -131,6 +131,19 @@ class LogsTest : public ::testing::Test {
   std::stop_source stop_;
 };
 
+TEST_F(LogsTest, TellsThatTheBeginningIsNotThereAnyMore) {
+  answers_[0] = {Log({"b"}, "ended 0", "r1 100")};
+  answers_[1] = {Log({"b"}, "ended 0", "r1 200")};
+  Read(2);
+  ASSERT_THAT(noted_.remarks, SizeIs(2));
+  EXPECT_EQ(noted_.remarks[0].second.kind, LogRemark::Kind::kCut);
+  EXPECT_THAT(noted_.groups, ElementsAre(2U));
+  noted_ = {};
+  request_.tail = 1;
+  Read(2);
+  EXPECT_THAT(noted_.remarks, IsEmpty());
+}
+
 TEST_F(LogsTest, AreReadToTheirEnd) {
   answers_[0] = {Log({"a", "b"}, "ended 0")};
   answers_[1] = {Log({"c"}, "running 0")};

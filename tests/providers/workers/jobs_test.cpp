@@ -300,6 +300,23 @@ TEST_F(JobsTest, ALogGoesOnWhereItStopped) {
   EXPECT_THAT(after(7, "bbbb-1"), ElementsAre("one", "two", "three")) << "another run";
 }
 
+// What was taken away reads as zeros; nobody is shown those.
+TEST_F(JobsTest, ALogBeginsBehindWhatWasTakenAway) {
+  EXPECT_TRUE(Start(Job("printf 'one\\ntwo\\nthree\\n'")).result.ok());
+  Ended();
+  testing::WriteAll(Folder() + "/cut", "4                              \n");
+  const Said said = Log({});
+  EXPECT_THAT(said.out, ElementsAre("two", "three"));
+  EXPECT_EQ(said.err.front(), "podctl-log begin aaaa-1 4");
+  const auto after = [&](std::uint64_t seen) {
+    return Log({.name = {}, .follow = false, .tail = {}, .seen = seen, .run = "aaaa-1"}).out;
+  };
+  EXPECT_THAT(after(2), ElementsAre("two", "three"));
+  EXPECT_THAT(after(8), ElementsAre("three"));
+  testing::WriteAll(Folder() + "/cut", "no number\n");
+  EXPECT_THAT(Log({}).out, ElementsAre("one", "two", "three"));
+}
+
 TEST_F(JobsTest, TheLastLinesOfALogAreFoundWithTheirPlace) {
   EXPECT_TRUE(Start(Job("printf 'one\\ntwo\\nthree\\n'")).result.ok());
   Ended();
