@@ -61,6 +61,7 @@ constexpr Example kExamples[] = {
     {"drain", "podctl drain research --worker 2", "one worker alone"},
     {"jobs", "podctl jobs research", "what runs, and what has ended"},
     {"logs", "podctl logs research train --follow", "go on with what comes"},
+    {"logs", "podctl logs research train --kept --since 2h", "of a pod that is gone"},
     {"kill", "podctl kill research train", "on all workers"},
     {"state", "podctl state list", "all addresses"},
     {"state", "podctl state mv pod.a pod.b", "another name, the same node"},

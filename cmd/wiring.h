@@ -70,6 +70,9 @@ class Wiring {
   // Google's; but where the TPU API is served by this machine, it is asked for all.
   Result<gcp::RestClient*> os_login();
   Result<gcp::RestClient*> compute();
+  // Cloud Storage: STORAGE_EMULATOR_HOST and CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, else
+  // Google's. kInvalidArgument for a bad endpoint.
+  Result<gcp::StorageClient*> storage();
   gcp::Credentials& credentials();
   Result<ZoneCatalogue*> zone_catalogue();
   std::string endpoint() const;  // as given, or Google's
@@ -124,9 +127,6 @@ class Wiring {
   struct Parts;
   std::string LikelyStatePath() const;
   const std::shared_ptr<WithheldFiles>& Withheld();
-  // Cloud Storage: STORAGE_EMULATOR_HOST and CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, else
-  // Google's.
-  Result<gcp::StorageClient*> storage();
   Result<BlobStore*> PlaceOf(const std::string& url);
   Result<std::string> ReadStateObject(const std::string& url);
   Result<std::unique_ptr<BlobStore>> EtcdPlaceOf(const std::string& url);

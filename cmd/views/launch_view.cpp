@@ -153,6 +153,10 @@ std::string ShowLaunch(const JobSpec& job, const LaunchPod* pod, const Launch& l
   if (job.restart.attempts > 0 && !job.restart.on.empty()) {
     text += fmt::format("\nIt is started again {}.\n", RestartLine(job.restart));
   }
+  if (!job.logs.empty()) {
+    text +=
+        fmt::format("\nStarted detached, it has its log kept in {}.\n", VisibleControls(job.logs));
+  }
   return text;
 }
 

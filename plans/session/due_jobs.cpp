@@ -192,6 +192,7 @@ std::string TextOfStart(const JobSpec& job, const SyncDoors& doors, const std::s
     for (std::string& word : words) word = Quoted(word);
     text += KeyAndText("docker", Join(words, " "));
   }
+  if (!job.logs.empty()) text += KeyAndText("logs", Quoted(job.logs));
   for (const JobSync& sync : job.sync) text += SyncOf(job, sync, doors, base, problems);
   return text;
 }
