@@ -31,7 +31,8 @@ struct LogsOptions {
 };
 
 // With `follow` until the job has ended on all chosen workers, with its exit code: theirs when they
-// agree, else 1. A worker whose connection breaks is taken up again where it stopped.
+// agree, else 1. A worker whose connection breaks is taken up again where it stopped. Where another
+// run of that name takes its place, that is said, and the run that was followed is summed up.
 int RunLogs(Wiring& wiring, const LogsOptions& options) {
   Reporter& reporter = wiring.reporter();
   if (!workers::IsJobName(options.job)) {
@@ -73,7 +74,8 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
     return end.kind == LogEnd::Kind::kOpen || end.kind == LogEnd::Kind::kFailed ||
            end.kind == LogEnd::Kind::kStopped;
   });
-  if (over && options.workers.empty()) {
+  const std::string next_run = report.NextRun();
+  if (over && next_run.empty() && options.workers.empty()) {
     StartedOnPods(wiring.files(), wiring.environment(), wiring.StatePath())
         .On(pod)
         .Ended(options.job);
@@ -87,6 +89,11 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   if (options.follow && well && !wiring.streams().json) {
     wiring.streams().err << fmt::format("Job {} ended well on {}.\n", options.job,
                                         Plural(report.ends.size(), "worker"));
+  }
+  if (!next_run.empty()) {
+    wiring.streams().err << fmt::format(
+        "{0} was started anew (run {1}): follow it with: podctl logs {2} {0} --follow\n",
+        options.job, next_run, options.pod);
   }
   const bool silent = std::any_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
     return end.kind == LogEnd::Kind::kFailed;

@@ -111,6 +111,7 @@ fi
 tail -n "+$((lines+2))" "$new/input" >"$new/command"
 rm -f "$new/input"
 printf "%s\n" "$supervisor" >"$new/supervisor"
+keep_end "$job" "$new"
 echo "$run" >"$new/run"
 date +%s >"$new/started"
 echo "$grace" >"$new/grace"
@@ -155,12 +156,31 @@ done
 echo end
 )sh";
 
-// tail ends when the supervisor has gone; by then the exit code is written.
+// tail ends when the supervisor has gone; by then the exit code is written. Another run may have
+// taken the place of the one that was read by then: what that one has kept of it is told.
 constexpr const char* kLog = R"sh(
 job=$jobs/$name
+# It may be about to take its place.
+[ -d "$job" ] || [ -z "$only" ] || sleep 1
 [ -d "$job" ] && sound "$job" || exit 92
-there=-
-{ read -r there <"$job/run"; } 2>/dev/null
+read_run() {
+  there=-
+  { read -r there <"$job/run"; } 2>/dev/null
+  case $there in ""|*[!A-Za-z0-9._-]*) there=- ;; esac
+}
+tell_next() {
+  before= former= code= ender=
+  { read -r before former code ender <"$job/before"; } 2>/dev/null
+  [ "$before" = "$1" ] || former=unknown code=0 ender=
+  echo "podctl-log replaced $there $former $(number "$code")${ender:+ $ender}" >&2
+  exit 0
+}
+read_run
+if [ -n "$only" ] && [ "$there" != "$run" ]; then
+  [ "$there" != - ] || { sleep 1; read_run; }
+  [ "$there" = "$run" ] || tell_next "$run"
+fi
+shown=$there
 size=$(stat -c %s "$job/log" 2>/dev/null) || size=0
 if [ -n "$lines" ]; then
   floor=0
@@ -181,7 +201,12 @@ if [ -n "$follow" ] && [ ! -s "$job/exit" ] && is_alive "$job"; then
 else
   tail -c "+$((begin+1))" "$job/log"
 fi
+read_run
+[ "$there" != - ] || { sleep 1; read_run; }
+case $there in "$shown"|-) ;; *) tell_next "$shown" ;; esac
 look "$job"
+# Of a gang the process that stands by may be about to go on.
+[ -z "$follow" ] || [ $state != died ] || { sleep 1; look "$job"; }
 ender=$(who_ended "$job")
 echo "podctl-log $state $code${ender:+ $ender}" >&2
 )sh";
@@ -346,10 +371,10 @@ Result<std::vector<JobStatus>> ParseJobs(const std::vector<std::string>& lines) 
 }
 
 std::string LogCommand(const LogRequest& request) {
-  return InPlainShell(fmt::format("name={}\nfollow={}\nlines={}\nseen={}\nrun={}\n{}{}",
-                                  request.name, request.follow ? "yes" : "",
-                                  request.tail ? fmt::format("{}", *request.tail) : "",
-                                  request.seen, ShellQuote(request.run), KnowJobs(), kLog));
+  return InPlainShell(fmt::format(
+      "name={}\nfollow={}\nlines={}\nseen={}\nrun={}\nonly={}\n{}{}", request.name,
+      request.follow ? "yes" : "", request.tail ? fmt::format("{}", *request.tail) : "",
+      request.seen, ShellQuote(request.run), request.only ? "yes" : "", KnowJobs(), kLog));
 }
 
 std::optional<LogNote> ReadLogNote(std::string_view line) {
@@ -358,16 +383,23 @@ std::optional<LogNote> ReadLogNote(std::string_view line) {
   LogNote note;
   const std::string_view kind = TakeWord(&line);
   if (kind == "begin") {
-    note.run = std::string(TakeWord(&line).substr(0, kLongestText));
+    note.run = VisibleControls(TakeWord(&line).substr(0, kLongestText));
     return ReadNumber(line, &note.offset) ? std::optional(note) : std::nullopt;
   }
+  const bool replaced = kind == "replaced";
+  if (replaced) note.run = VisibleControls(TakeWord(&line).substr(0, kLongestText));
+  const std::string_view word = replaced ? TakeWord(&line) : kind;
   JobStatus::State state{};
-  if (!TakeState(kind, &state)) return std::nullopt;
+  const bool known = TakeState(word, &state);
+  if (!known && !(replaced && word == "unknown")) return std::nullopt;
   if (!ReadNumber(TakeWord(&line), &note.exit_code)) return std::nullopt;
   note.ended_by = VisibleControls(line.substr(0, kLongestText));
   note.kind = state == JobStatus::State::kEnded     ? LogNote::Kind::kEnded
               : state == JobStatus::State::kRunning ? LogNote::Kind::kRunning
                                                     : LogNote::Kind::kDied;
+  if (!replaced) return note;
+  if (known && note.kind != LogNote::Kind::kRunning) note.former = note.kind;
+  note.kind = LogNote::Kind::kReplaced;
   return note;
 }
 
@@ -404,7 +436,7 @@ sound() {
   case ${1##*/} in ""|.*|-*|*[!A-Za-z0-9._-]*) return 1 ;; esac
   [ ${#1} -le $((${#jobs} + 65)) ] || return 1
   for each in pid exit run started command log grace relays container attached ended-by gang \
-    ending/result ending/by; do
+    before ending/result ending/by; do
     [ ! -e "$1/$each" ] || [ -f "$1/$each" ] || return 1
   done
 }
@@ -429,6 +461,15 @@ look() {
 # A line, or nothing.
 who_ended() {
   head -n 1 "$1/ended-by" 2>/dev/null | cut -c 1-200 | tr -cd "[:print:]"
+}
+# For who follows the log of the run in $1, whose place that in $2 takes: how it ended.
+keep_end() {
+  [ -d "$1" ] && sound "$1" || return 0
+  look "$1"
+  before=-
+  { read -r before <"$1/run"; } 2>/dev/null
+  case $before in ""|*[!A-Za-z0-9._-]*) return 0 ;; esac
+  printf "%s %s %s %s\n" "$before" $state "$code" "$(who_ended "$1")" >"$2/before"
 }
 tell() {
   look "$1"

@@ -40,6 +40,7 @@ constexpr const char* kBook = R"sh(
     echo "podctl: its lines went to the podctl run of $podctl_owner" >"$new/log"
     mkfifo "$new/out" "$new/err" || exit 1
     echo "$$ $(start_of $$) $boot" >"$new/pid" || exit 1
+    keep_end "$job" "$new"
     rm -rf "$job"
     mv "$new" "$job"
     ;;

@@ -208,6 +208,30 @@ TEST_F(FleetTest, FollowingAgainResumesWhereItStopped) {
   EXPECT_EQ(box_.Run(anew).out, "research/1 | anew\n");
 }
 
+TEST_F(FleetTest, AFollowEndsWithTheRunThatItBeganWith) {
+  box_.Apply();
+  EXPECT_EQ(Detach("echo begun; while :; do sleep 0.1; done").code, 0);
+  auto follower = box_.Start({"logs", "research", "train", "--follow"});
+  for (const char* worker : {"0", "1", "2", "3"}) {
+    EXPECT_TRUE(follower->WaitForOut(std::string("research/") + worker + " | begun"));
+  }
+  // None of them is told of its end before another run is there.
+  for (const pid_t reader : box_.OnWorkers("tail -c")) kill(reader, SIGSTOP);
+  EXPECT_EQ(box_.Run({"kill", "research", "train"}).code, 0);
+  EXPECT_EQ(Detach("echo anew; sleep 600").code, 0);
+  for (const pid_t reader : box_.OnWorkers("tail -c")) kill(reader, SIGCONT);
+  const RunResult ended = follower->Result();
+  EXPECT_EQ(ended.code, 143) << ended;
+  EXPECT_EQ(CountLines(ended.out, "research/", "begun"), 4) << ended;
+  EXPECT_THAT(ended.out, Not(HasSubstr("anew"))) << ended;
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("research/[0-3]: train was ended by "),
+                    HasSubstr("train was started anew (run "),
+                    HasSubstr("): follow it with: podctl logs research train --follow\n")))
+      << ended;
+  EXPECT_THAT(box_.Run({"jobs", "research"}).out, HasSubstr("0-3 running"));
+}
+
 TEST_F(FleetTest, AStartThatWasCutIsCompletedByTheSameCommand) {
   box_.Apply();
   const std::string command = "while :; do sleep 1; done";

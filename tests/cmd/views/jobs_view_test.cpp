@@ -98,6 +98,7 @@ TEST(LogView, TellsARemarkOnceOfAllThatItIsTrueOf) {
   view.OnRemark(one, {.kind = Kind::kDied, .followed = 2});
   view.OnRemark(two, {.kind = Kind::kFailed, .exit_code = 3, .followed = 1});
   view.OnRemark(two, {.kind = Kind::kGone, .message = "pod `research` is gone", .followed = 1});
+  view.OnRemark(one, {.kind = Kind::kAnew, .message = "r2", .followed = 2});
   ExpectGolden("cmd/jobs/log_remarks.txt", err.str());
 }
 

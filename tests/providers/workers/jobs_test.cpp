@@ -74,8 +74,17 @@ TEST(JobLogNotes, AreToldFromOtherWords) {
   EXPECT_EQ(ReadLogNote("podctl-log ended 143 bob@x: podctl kill")->ended_by, "bob@x: podctl kill");
   EXPECT_EQ(ReadLogNote("podctl-log ended 143 bob@x: podctl kill")->exit_code, 143);
   EXPECT_EQ(ReadLogNote("podctl-log died 0")->kind, LogNote::Kind::kDied);
+  const auto next = ReadLogNote("podctl-log replaced r2 ended 143 bob@x: podctl kill");
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->kind, LogNote::Kind::kReplaced);
+  EXPECT_EQ(next->run, "r2");
+  EXPECT_EQ(next->former, LogNote::Kind::kEnded);
+  EXPECT_EQ(next->exit_code, 143);
+  EXPECT_EQ(next->ended_by, "bob@x: podctl kill");
+  EXPECT_EQ(ReadLogNote("podctl-log replaced r2 unknown 0")->former, std::nullopt);
   for (const std::string other : {"tail: inotify resources exhausted", "podctl-log",
-                                  "podctl-log ended", "podctl-log begin r x"}) {
+                                  "podctl-log ended", "podctl-log begin r x", "podctl-log replaced",
+                                  "podctl-log replaced r2", "podctl-log unknown 0"}) {
     EXPECT_FALSE(ReadLogNote(other)) << other;
   }
 }
@@ -298,6 +307,34 @@ TEST_F(JobsTest, ALogGoesOnWhereItStopped) {
   // "tw" came, and then the connection broke: counted as a line with its newline.
   EXPECT_THAT(after(7), ElementsAre("o", "three"));
   EXPECT_THAT(after(7, "bbbb-1"), ElementsAre("one", "two", "three")) << "another run";
+}
+
+// Another run takes its place while it is read: the reader has all of the first, and how it ended.
+TEST_F(JobsTest, ALogThatIsFollowedIsThatOfOneRun) {
+  EXPECT_TRUE(Start(Job("echo one; while [ ! -e ~/go ]; do sleep 0.05; done; exit 5")).result.ok());
+  LogRequest request;
+  request.name = "train";
+  request.follow = true;
+  const Said said = worker_.Run(
+      worker_.JobOf(LogCommand(request)),
+      [&](std::stop_source&) {
+        WriteAll(worker_.home() + "/go", "");
+        while (List().state == State::kRunning) std::this_thread::yield();
+        EXPECT_TRUE(Start(Job("echo two", "bbbb-2")).result.ok());
+      },
+      "one");
+  EXPECT_THAT(said.out, ElementsAre("one"));
+  // tail may be through before the other run is there.
+  EXPECT_THAT(said.err.back(),
+              ::testing::AnyOf("podctl-log ended 5", "podctl-log replaced bbbb-2 ended 5"));
+  request.run = "aaaa-1";
+  request.seen = 4;
+  request.only = true;
+  const Said later = Log(request);
+  EXPECT_THAT(later.out, IsEmpty());
+  EXPECT_THAT(later.err, ElementsAre("podctl-log replaced bbbb-2 ended 5"));
+  request.run = "cccc-3";
+  EXPECT_THAT(Log(request).err, ElementsAre("podctl-log replaced bbbb-2 unknown 0"));
 }
 
 TEST_F(JobsTest, TheLastLinesOfALogAreFoundWithTheirPlace) {
