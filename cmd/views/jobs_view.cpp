@@ -105,9 +105,11 @@ std::string GangText(const std::string& job, const workers::GangNews& gang, int 
   if (const auto& first = gang.first) {
     const std::string of =
         gang.attempts > 1 ? fmt::format(" of attempt {}", first->attempt) : std::string();
-    text += fmt::format("{}: worker {} {}, {} after the start{}; the others were ended for it.\n",
-                        job, FormatWorkers({first->worker}, per_slice), first->cause,
-                        FormatDuration(first->after), of);
+    const std::string who =
+        first->worker ? fmt::format("worker {} ", FormatWorkers({*first->worker}, per_slice)) : "";
+    text += fmt::format("{}: {}{}, {} after the start{}; {} ended for it.\n", job, who,
+                        first->cause, FormatDuration(first->after), of,
+                        first->worker ? "the others were" : "all were");
   }
   if (!gang.waiting.empty()) {
     text +=
@@ -120,13 +122,14 @@ std::string GangText(const std::string& job, const workers::GangNews& gang, int 
 void AddGang(const workers::GangNews& gang, Value* document) {
   document->Set("attempt", gang.attempt);
   document->Set("attempts", gang.attempts);
-  document->Set("first", gang.first
-                             ? Value::Map{{"attempt", gang.first->attempt},
-                                          {"worker", gang.first->worker},
-                                          {"after_ms", std::int64_t{gang.first->after.count()}},
-                                          {"reason", gang.first->reason},
-                                          {"cause", gang.first->cause}}
-                             : Value());
+  document->Set(
+      "first",
+      gang.first ? Value::Map{{"attempt", gang.first->attempt},
+                              {"worker", gang.first->worker ? Value(*gang.first->worker) : Value()},
+                              {"after_ms", std::int64_t{gang.first->after.count()}},
+                              {"reason", gang.first->reason},
+                              {"cause", gang.first->cause}}
+                 : Value());
   document->Set("waiting_for", ListOf(gang.waiting));
 }
 

@@ -67,10 +67,13 @@ bool ReadGangLine(std::string_view line, GangNews* news) {
   if (kind == "first") {
     GangNews::First first;
     std::int64_t after = 0;
-    if (!ReadNumber(TakeWord(&line), &first.attempt) ||
-        !ReadNumber(TakeWord(&line), &first.worker) || !ReadSeconds(TakeWord(&line), &after)) {
+    if (!ReadNumber(TakeWord(&line), &first.attempt)) return false;
+    if (const std::string_view worker = TakeWord(&line); worker == "-") {
+      first.worker.reset();
+    } else if (!ReadNumber(worker, &*first.worker)) {
       return false;
     }
+    if (!ReadSeconds(TakeWord(&line), &after)) return false;
     first.after = std::chrono::milliseconds(after);
     first.reason = VisibleControls(TakeWord(&line).substr(0, kLongestGangText));
     first.cause = VisibleControls(line.substr(0, kLongestGangText));

@@ -50,10 +50,11 @@ std::string GangConfig(const Gang& gang, std::size_t me, const std::string& job,
 struct GangNews {
   struct First {
     int attempt = 1;
-    int worker = 0;
+    std::optional<int> worker = 0;       // nullopt: no one, as of a hang
     std::chrono::milliseconds after{0};  // from the attempt's start
     std::string reason;                  // as in Gang::on
-    std::string cause;                   // behind "worker 3 ": "ended with exit code 3"
+    // Behind "worker 3 ": "ended with exit code 3"; where there is none, all that is to be said.
+    std::string cause;
   };
   int attempt = 1;
   int attempts = 1;            // that there are at most

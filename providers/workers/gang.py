@@ -9,7 +9,8 @@ What they know are facts that only grow, so that it does not matter in which ord
 whom they are told:
   m MEMBER    [attempt, phase, exit code]: the furthest that was told
   b MEMBER    [beat, grown]: it lives, and at which beat its log had last grown
-  f ATTEMPT   [milliseconds, member, reason, cause]: who failed first; the least of those told
+  f ATTEMPT   [milliseconds, member, reason, cause]: who failed first; the least of those told.
+              Of a hang who noticed it: nobody knows whose fault that is
   s           who ends the job for good
 The first two workers are hubs: each worker holds a connection to both, tells them its own facts,
 and hears from them all that are known. One hub that is gone changes nothing. They speak JSON, a line
@@ -206,6 +207,7 @@ class Gang:
         self.heard = now()
         self.was_heard = False
         self.progress = {}  # of each member: what its beats told, when, and when its log had grown
+        self.grown_before = {}  # of each member: how far its log had grown when that was begun
         self.log_size = self.grown = 0
         self.command = None
         self.guard = None
@@ -232,6 +234,7 @@ class Gang:
         try:
             with open(self.path("log"), "ab", buffering=0) as file:
                 file.write(b"podctl: %s\n" % printable(text, 1000).encode())
+                self.log_size = os.fstat(file.fileno()).st_size  # which is no line of the job's
         except OSError:
             pass  # the disk is full; what happened stands in `gang`, too
 
@@ -252,8 +255,8 @@ class Gang:
             failure = self.facts.failure(attempt)
             if failure:
                 after, member, reason, cause = failure
-                where = (attempt, self.workers[member][0], after)
-                lines.append("first %d %d %d %s %s" % (where + (reason, cause)))
+                who = "-" if reason == "hang" else self.workers[member][0]
+                lines.append("first %d %s %d %s %s" % (attempt, who, after, reason, cause))
                 break
         waiting = [self.workers[i][0] for i in self.not_ended()]
         # Not for those that are about to end.
@@ -312,8 +315,9 @@ class Gang:
         self.learn("f %d" % self.attempt, [after, who, reason, printable(cause)])
 
     def describe(self, attempt):
-        after, member, _, cause = self.facts.failure(attempt)
-        return "%s %s, %.1f s after the start" % (self.name(member), cause, after / 1000.0)
+        after, member, reason, cause = self.facts.failure(attempt)
+        who = "" if reason == "hang" else self.name(member) + " "
+        return "%s%s, %.1f s after the start" % (who, cause, after / 1000.0)
 
     def announce(self, following, wait):
         if following > self.announced and self.facts.failure(self.attempt):
@@ -431,18 +435,28 @@ class Gang:
 
     # -- Signs of life.
 
+    def size_of_log(self):
+        try:
+            return os.stat(self.path("log")).st_size
+        except OSError:
+            return self.log_size
+
+    def told_growth(self, member):
+        return self.facts.known.get("b %d" % member, [0, 0])[1]
+
+    def watch_anew(self):
+        self.heard, self.progress = now(), {}
+        self.grown_before = {i: self.told_growth(i) for i in range(len(self.workers))}
+
     async def live(self):
         last = now()
         while True:
             # Who was stopped himself knows of no silence.
             if now() - last > self.config["silence"] / 2:
-                self.heard, self.progress = now(), {}
+                self.watch_anew()
             last = now()
             beat = int(now() * 10)  # goes on from where another process of this machine was
-            try:
-                size = os.stat(self.path("log")).st_size
-            except OSError:
-                size = self.log_size
+            size = self.size_of_log()
             if size != self.log_size:
                 self.log_size, self.grown = size, beat
             self.learn("b %d" % self.me, [beat, self.grown])
@@ -477,8 +491,18 @@ class Gang:
         hang = self.config["hang"]
         still = [i for i, m in enumerate(self.members()) if m[:2] == [self.attempt, RUNNING]]
         if hang and now() - max(grown_at[i] for i in still) > hang:
-            first = min(still, key=lambda i: grown_at[i])
-            self.fail("hang", "wrote nothing for %d s, as all others" % hang, first)
+            last = self.last_to_write(grown_at)
+            self.fail("hang", "no worker has written a line for %d s%s" % (hang, last))
+
+    def last_to_write(self, grown_at):
+        """Who wrote when the others did not any more, where there is such a one."""
+        wrote = [i for i in grown_at if self.told_growth(i) > self.grown_before.get(i, 0)]
+        # What is told by signs of life is known as exactly as they come.
+        exactly = 2 * (self.config["beat"] + GATHER)
+        latest = max((grown_at[i] for i in wrote), default=0)
+        last = [i for i in wrote if grown_at[i] >= latest - exactly]
+        alone = len(last) == 1 < len(self.workers)
+        return " (the last was %s)" % self.name(last[0]) if alone else ""
 
     # -- One attempt.
 
@@ -519,8 +543,8 @@ class Gang:
 
     async def run_attempt(self):
         """Until nothing of it is left here. Its exit code."""
-        self.heard = now()
-        self.progress = {}
+        self.watch_anew()
+        self.log_size = self.size_of_log()  # what it had written before is none of this attempt
         self.command = self.ended_at = None
         if not self.taken_over:
             self.began = now()

@@ -56,6 +56,24 @@ TEST(JobsView, AJobThatSomebodyEndedHasNotFailed) {
   EXPECT_NE(JobsTable({{0, {job}}}, false).find("failed"), std::string::npos);
 }
 
+TEST(JobsView, OfAHangNobodyIsBlamed) {
+  workers::GangNews gang;
+  gang.attempts = 3;
+  gang.first = {1, 2, std::chrono::milliseconds(2300), "failure", "ended with exit code 3"};
+  EXPECT_EQ(GangText("train", gang, 0),
+            "train: worker 2 ended with exit code 3, 2.3s after the start of attempt 1; the others "
+            "were ended for it.\n");
+  gang.first = {1, std::nullopt, std::chrono::seconds(35), "hang",
+                "no worker has written a line for 30 s (the last was worker 2)"};
+  EXPECT_EQ(GangText("train", gang, 0),
+            "train: no worker has written a line for 30 s (the last was worker 2), 35s after the "
+            "start of attempt 1; all were ended for it.\n");
+  Value document = Value::EmptyMap();
+  AddGang(gang, &document);
+  EXPECT_TRUE(document["first"]["worker"].is_null());
+  EXPECT_EQ(document["first"]["reason"], Value("hang"));
+}
+
 TEST(LogView, SaysWhoEndedTheJobApartFromFailures) {
   std::ostringstream out;
   std::ostringstream err;

@@ -41,6 +41,9 @@ TEST(GangLines, TellAttemptAndFirstFailureAndWhoIsWaitedFor) {
   EXPECT_EQ(news.first->reason, "failure");
   EXPECT_EQ(news.first->cause, "ended with exit code 3");
   EXPECT_THAT(news.waiting, ElementsAre(7, 9));
+  EXPECT_TRUE(ReadGangLine("first 2 - 31000 hang no worker has written a line for 30 s", &news));
+  EXPECT_EQ(news.first->worker, std::nullopt);
+  EXPECT_EQ(news.first->cause, "no worker has written a line for 30 s");
   for (const std::string odd :
        {"", "attempt", "attempt 1", "attempt x 2", "attempt -1 2", "first 1 2", "first 1 x 3 a b",
         "waiting 1,,2", "waiting x", "else 1"}) {
@@ -409,16 +412,36 @@ TEST_F(GangTest, AHangIsOneOfAll) {
   gang_.hang = std::chrono::seconds(2);
   Start(R"(echo attempt $PODCTL_ATTEMPT
 [ $PODCTL_ATTEMPT = 1 ] || exit 0
-[ $PODCTL_WORKER = 1 ] && for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; echo step; done
+[ $PODCTL_WORKER = 1 ] && for i in $(seq 20); do sleep 0.3; echo step; done
 exec sleep 1000)");
   AwaitEnd();
   for (std::size_t i = 0; i < kWorkers; ++i) {
     EXPECT_EQ(Status(i).exit_code, 0) << All();
     EXPECT_EQ(News(i).attempt, 2);
     EXPECT_EQ(First(i).reason, "hang");
-    EXPECT_EQ(First(i).cause, "wrote nothing for 2 s, as all others");
+    EXPECT_EQ(First(i).worker, std::nullopt) << "nobody is blamed";
+    EXPECT_EQ(First(i).cause, "no worker has written a line for 2 s (the last was worker 5)");
+    EXPECT_THAT(Log(i), HasSubstr("podctl: no worker has written a line for 2 s (the last was "
+                                  "worker 5), "));
   }
   EXPECT_THAT(Log(1), HasSubstr("step\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\n"));
+}
+
+// They wrote in step, or not at all: podctl's own line about an attempt is none of theirs.
+TEST_F(GangTest, AHangNamesNobodyWhereNoneWasTheLast) {
+  gang_.restarts = 2;
+  gang_.on = {"failure", "hang"};
+  gang_.hang = std::chrono::seconds(2);
+  // What follows the first attempt begins everywhere at the same time.
+  Start(R"([ $PODCTL_ATTEMPT != 1 ] || exit 3
+[ $PODCTL_ATTEMPT != 2 ] || echo step
+exec sleep 1000)");
+  AwaitEnd();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(First(i).attempt, 3) << All();
+    EXPECT_EQ(First(i).cause, "no worker has written a line for 2 s");
+    EXPECT_THAT(Log(i), HasSubstr("step\npodctl: no worker has written a line for 2 s, "));
+  }
 }
 
 TEST_F(GangTest, WithoutPythonNothingIsStarted) {
