@@ -287,6 +287,9 @@ class Gang:
         if self.facts.add(key, value) and not key.startswith("b"):
             self.changed.set()
             self.changed = asyncio.Event()
+            # At once: who waits for the end sees by it that this worker was told.
+            if key == "s" and self.mine()[1] != OVER and not os.path.exists(self.path("ended-by")):
+                self.write("ended-by", value + "\n")
 
     def not_ended(self):
         return [i for i, m in enumerate(self.members()) if m[:2] < [self.attempt, ENDED]]
@@ -696,8 +699,6 @@ class Gang:
             self.attempt = following
         if self.stopped() is not None:
             await self.end_processes()
-            if not os.path.exists(self.path("ended-by")):
-                self.write("ended-by", self.stopped() + "\n")
             self.log("ended by %s" % self.stopped())
         elif self.facts.failure(self.attempt):
             self.log("%s; so the job ends" % self.describe(self.attempt))

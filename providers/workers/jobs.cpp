@@ -236,6 +236,31 @@ echo end
 [ -n "$whole" ] || { echo "some of its processes could not be ended" >&2; exit 81; }
 )sh";
 
+constexpr const char* kAwaitEnd = R"sh(
+job=$jobs/$name
+grace=
+{ read -r grace <"$job/grace"; } 2>/dev/null
+grace=$(number "$grace")
+seconds() {
+  read -r up rest </proc/uptime
+  up=${up%%.*}
+}
+goes_on() {
+  [ -d "$job" ] && sound "$job" || return 1
+  there=
+  { read -r there <"$job/run"; } 2>/dev/null
+  [ "$there" = "$run" ] && [ ! -s "$job/exit" ] && is_alive "$job"
+}
+seconds
+told=$((up+10)) until=$((up+grace+20))
+while goes_on; do
+  seconds
+  [ "$up" -lt $until ] || break
+  [ -s "$job/ended-by" ] || [ "$up" -lt $told ] || break
+  sleep 0.2
+done
+)sh";
+
 bool TakeState(std::string_view word, JobStatus::State* state) {
   for (const auto each :
        {JobStatus::State::kRunning, JobStatus::State::kEnded, JobStatus::State::kDied}) {
@@ -408,6 +433,11 @@ std::string KillCommand(const JobKill& kill) {
                                   kill.grace ? fmt::format("{}", kill.grace->count()) : "",
                                   ShellQuote(kill.because), KnowJobs(), kEndingText, kEndJob,
                                   kKill));
+}
+
+std::string AwaitEndCommand(const std::string& name, const std::string& run) {
+  return InPlainShell(
+      fmt::format("name={}\nrun={}\n{}{}{}", name, ShellQuote(run), KnowJobs(), kAwaitEnd, kList));
 }
 
 const char* const kJobsFolder = R"sh(

@@ -132,6 +132,11 @@ struct JobKill {
 // kEndedInPart when something is left that could not be ended.
 std::string KillCommand(const JobKill& kill);
 
+// For a worker of a gang that another one is to tell of its end: waits until this run of it has
+// ended there, for its grace and some seconds at most, and not as long where it was not told.
+// Answers as ListCommand of one job does: of one that still runs, `ended_by` says that it was told.
+std::string AwaitEndCommand(const std::string& name, const std::string& run);
+
 // ---- What the shell texts about jobs and runs share: how a job's folder is read, and how it is
 // ended.
 

@@ -123,8 +123,39 @@ TEST_F(GangStoryTest, ALostWorkerIsWaitedForAndAStartAnewIsOneOfAll) {
       again.err,
       HasSubstr("It ran on research/[0-2] alone, which was ended: its workers begin together.\n"));
   EXPECT_THAT(again.out, HasSubstr("Job train started on research/[0-3].\n"));
-  EXPECT_EQ(box_->Run({"kill", "research", "train", "--worker", "1"}).code, 0);
-  EXPECT_TRUE(Becomes("killed")) << "on one, and so on all: " << ToJson(Jobs());
+  const RunResult killed = box_->Run({"kill", "research", "train", "--worker", "1"});
+  EXPECT_EQ(killed.code, 0) << killed;
+  EXPECT_THAT(killed.out, HasSubstr("research/[0-3]: train was ended by ")) << "on one, so on all";
+  EXPECT_EQ(Jobs()["state"], Value("killed")) << ToJson(Jobs());
+  ExpectNothingLeft();
+}
+
+// Workers hear of a kill on another one from the first two.
+TEST_F(GangStoryTest, AKillThatNobodyCouldPassOnIsAnError) {
+  Job("echo up; sleep 1000\n", "{attempts: 1, on: [failure]}");
+  ASSERT_EQ(box_->Run({"run", "train", "--detach"}).code, 0);
+  ASSERT_TRUE(Eventually([] {
+    return Exec(
+               "grep -q up ~/.podctl/jobs/*/train/log && "
+               "[ -s ~/.podctl/jobs/*/train/relays ]")
+               .code == 0;
+  }));
+  const auto signal_hubs = [](const std::string& name) {
+    return Exec(
+        "cd ~/.podctl/jobs/*/train && read leader rest <pid && read guard <relays && kill -" +
+            name + " $guard $leader",
+        "0-1");
+  };
+  EXPECT_EQ(signal_hubs("STOP").code, 0);
+  const RunResult killed = box_->Run({"kill", "research", "train", "--worker", "3"});
+  EXPECT_EQ(signal_hubs("CONT").code, 0);
+  EXPECT_EQ(killed.code, 1) << killed;
+  EXPECT_THAT(killed.out, HasSubstr("research/3: train was ended by ")) << killed;
+  EXPECT_THAT(killed.err, AllOf(HasSubstr("the others were not told: train still runs on "
+                                          "research/[0-2]"),
+                                HasSubstr("`podctl kill research train`, without `--worker`")))
+      << killed;
+  EXPECT_EQ(box_->Run({"kill", "research", "train"}).code, 0);
   ExpectNothingLeft();
 }
 

@@ -396,6 +396,39 @@ TEST_F(GangTest, WhoeverEndsItOnOneWorkerEndsItOnAll) {
   ExpectNothingLeft();
 }
 
+TEST_F(GangTest, WhoEndsItOnOneWorkerCanWaitForTheOthers) {
+  Start("trap 'sleep 1; exit 7' TERM; echo up; while :; do sleep 0.1; done");
+  for (std::size_t i = 0; i < kWorkers; ++i) AwaitLog(i, "up");
+  EXPECT_TRUE(workers_[1]->Run(KillCommand({"train", {}, "bob@x: podctl kill"})).result.ok());
+  for (const std::size_t i : {0U, 2U}) {
+    const auto jobs = ParseJobs(workers_[i]->Run(AwaitEndCommand("train", "aaaa-1")).out);
+    ASSERT_TRUE(jobs && jobs->size() == 1);
+    EXPECT_EQ(jobs->front().state, State::kEnded);
+    EXPECT_EQ(jobs->front().exit_code, 7);
+    EXPECT_EQ(jobs->front().ended_by, "bob@x: podctl kill");
+  }
+}
+
+// Both that would have told the others are gone.
+TEST_F(GangTest, WhoWasNotToldOfItsEndIsNotWaitedForForLong) {
+  Start("echo up; exec sleep 1000");
+  for (std::size_t i = 0; i < kWorkers; ++i) AwaitLog(i, "up");
+  for (const std::size_t hub : {0U, 1U}) {
+    Await([&] { return IsThere(Guard(hub)); });
+    Signal(Supervisor(hub), SIGSTOP);
+    Signal(Guard(hub), SIGSTOP);
+  }
+  EXPECT_TRUE(workers_[2]->Run(KillCommand({"train", {}, "bob@x: podctl kill"})).result.ok());
+  const auto jobs = ParseJobs(workers_[0]->Run(AwaitEndCommand("train", "aaaa-1")).out);
+  ASSERT_TRUE(jobs && jobs->size() == 1);
+  EXPECT_EQ(jobs->front().state, State::kRunning);
+  EXPECT_EQ(jobs->front().ended_by, "");
+  for (const std::size_t hub : {0U, 1U}) {
+    Signal(Supervisor(hub), SIGCONT);
+    Signal(Guard(hub), SIGCONT);
+  }
+}
+
 // A process that was stopped does not end by being told.
 TEST_F(GangTest, AStoppedGuardDoesNotOutliveTheJob) {
   Start("echo up; while [ ! -e ~/done ]; do sleep 0.1; done");
