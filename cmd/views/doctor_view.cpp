@@ -135,8 +135,9 @@ std::string Notes(const DoctorReport& report) {
     text += fmt::format("  job {} uses the TPU of {}\n", group.what, name(group));
   }
   for (const auto& [job, gang] : report.gangs) {
-    for (const std::string_view line : SplitLines(GangText("job " + job, gang, report.per_slice))) {
-      text += fmt::format("  {}\n", line);
+    const std::string news = GangText(job, gang, report.per_slice, report.lost.contains(job));
+    for (const std::string_view line : SplitLines(news)) {
+      text += fmt::format("  job {}\n", line);
     }
   }
   return text;
@@ -192,8 +193,12 @@ Value DoctorDocument(const DoctorReport& report) {
     if (each.probe) entry.Set("facts", ProbeDocument(*each.probe));
     return entry;
   };
-  const auto job = [](const auto& gang) {
-    Value entry = Value::Map{{"name", gang.first}};
+  const auto job = [&](const auto& gang) {
+    const bool lost = report.lost.contains(gang.first);
+    Value entry = Value::Map{{"name", gang.first},
+                             {"state", lost                          ? "failed"
+                                       : gang.second.waiting.empty() ? "running"
+                                                                     : "waiting"}};
     AddGang(gang.second, &entry);
     return entry;
   };

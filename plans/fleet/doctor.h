@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -34,8 +35,10 @@ struct DoctorReport {
   std::string unread;
   WorkerGroups died;     // jobs that are over everywhere, and where without an exit code
   WorkerGroups at_work;  // jobs on the TPU: no trouble, but good to know
-  // Of jobs that run without anybody watching, what their workers have told each other, by job.
+  // Of jobs without anybody watching, what their workers have told each other, by job: of those
+  // that run, and of those that are over (`lost`) since a worker was lost.
   std::map<std::string, workers::GangNews> gangs;
+  std::set<std::string> lost;
   int per_slice = 0;  // workers of each slice of a multislice, else 0
 
   std::size_t HealthyWorkers() const;

@@ -198,6 +198,10 @@ std::string WhoEnded(const JobStatus& job) {
   return job.state == JobStatus::State::kEnded ? workers::WhoOf(job.ended_by) : std::string();
 }
 
+bool WaitsForOthers(const JobStatus& job) {
+  return job.state == JobStatus::State::kRunning && job.gang && !job.gang->waiting.empty();
+}
+
 std::optional<workers::GangNews> GangOf(const std::vector<WorkerJobs>& found,
                                         const std::string& job) {
   std::optional<workers::GangNews> all;

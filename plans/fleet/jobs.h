@@ -31,6 +31,9 @@ std::string JobStateWords(const workers::JobStatus& job);
 // did.
 std::string WhoEnded(const workers::JobStatus& job);
 
+// Of a gang: its part here has ended, and it goes on when others' have.
+bool WaitsForOthers(const workers::JobStatus& job);
+
 // What the workers' gangs say of a job, taken together: of the furthest attempt who failed first
 // and who is waited for. nullopt: it is none.
 std::optional<workers::GangNews> GangOf(const std::vector<WorkerJobs>& found,

@@ -649,15 +649,16 @@ class Gang:
             if failure and not cleaned:
                 await self.end_processes()  # mine ended well, and may have left something
                 cleaned = True
+            again = failure and failure[2] in self.restart["on"]
+            again = again and self.attempt <= self.restart["attempts"]
             if not self.not_ended():
-                if not failure or failure[2] not in self.restart["on"]:
-                    return None
-                if self.attempt > self.restart["attempts"] or not await self.pause():
-                    return None
-                return self.attempt + 1
+                return self.attempt + 1 if again and await self.pause() else None
             self.tell_status()
             # Later than the slowest end of what can still be heard.
-            if failure and not told and now() - began > self.config["grace"] + 2 * KILL_TIME:
+            late = failure and now() - began > self.config["grace"] + 2 * KILL_TIME
+            if late and not again:
+                return None  # nothing would come of the end of who is lost
+            if late and not told:
                 told = True
                 names = ", ".join(self.name(i) for i in self.not_ended()[:20])
                 self.log("%s; waiting for %s" % (self.describe(self.attempt), names))

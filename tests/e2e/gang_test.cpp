@@ -111,10 +111,11 @@ TEST_F(GangStoryTest, ALostWorkerIsWaitedForAndAStartAnewIsOneOfAll) {
                          std::chrono::seconds(90)))
       << ToJson(Jobs());
   const RunResult table = box_->Run({"jobs", "research"});
-  EXPECT_THAT(table.out, AllOf(HasSubstr("0-2 running; 3 died"),
+  EXPECT_THAT(table.out, AllOf(HasSubstr("train  waiting  0-2 waiting; 3 died"),
                                HasSubstr("train: worker 3 was silent for 30 s, "),
                                HasSubstr("train: waiting for worker 3, without which it does not "
-                                         "go on.\n")))
+                                         "go on; `podctl run train --detach` starts all of them "
+                                         "anew.\n")))
       << table;
   EXPECT_THAT(Exec("ps ax", "0-2").out, Not(HasSubstr("mark-gang")));
   const RunResult again = box_->Run({"run", "train", "--detach"});

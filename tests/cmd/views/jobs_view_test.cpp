@@ -74,6 +74,30 @@ TEST(JobsView, OfAHangNobodyIsBlamed) {
   EXPECT_EQ(document["first"]["reason"], Value("hang"));
 }
 
+TEST(JobsView, WhoWaitsForALostWorkerDoesNotRun) {
+  workers::JobStatus job = Job("train", JobState::kRunning, 0, 1795284000);
+  job.gang.emplace().first = {1, 2, std::chrono::seconds(31), "connection", "was silent for 30 s"};
+  job.gang->waiting = {2};
+  std::vector<WorkerJobs> all = {
+      {0, {job}}, {1, {job}}, {2, {Job("train", JobState::kDied, 0, 1795284000)}}};
+  std::string table = JobsTable(all, false);
+  EXPECT_THAT(table, HasSubstr("train  waiting  0-1 waiting; 2 died"));
+  EXPECT_THAT(table, HasSubstr("train: waiting for worker 2, without which it does not go on; "
+                               "`podctl run train --detach` starts all of them anew.\n"));
+  const Value document = JobsDocument("research", all)["jobs"].AsList()[0];
+  EXPECT_EQ(document["state"], Value("waiting"));
+  EXPECT_EQ(document["workers"].AsList()[0]["state"], Value("waiting"));
+  // It is not to begin again for that.
+  job.state = JobState::kEnded;
+  job.exit_code = 143;
+  job.gang->waiting.clear();
+  all[0].jobs = all[1].jobs = {job};
+  table = JobsTable(all, false);
+  EXPECT_THAT(table, HasSubstr("train  failed   0-1 exit 143; 2 died"));
+  EXPECT_THAT(table, HasSubstr("train: it does not begin again by itself; `podctl run train "
+                               "--detach` starts all of them anew.\n"));
+}
+
 TEST(LogView, SaysWhoEndedTheJobApartFromFailures) {
   std::ostringstream out;
   std::ostringstream err;

@@ -337,6 +337,30 @@ TEST_F(GangTest, AWorkerThatIsGoneIsWaitedFor) {
   Signal(FirstWord(ReadAll(workers_[gone]->home() + "/command")), SIGKILL);
 }
 
+// Nothing would come of its end: it is not to begin again for that.
+TEST_F(GangTest, AWorkerThatIsGoneIsNotWaitedForInVain) {
+  const std::size_t gone = 2;
+  gang_.restarts = 5;
+  gang_.on = {"failure"};
+  grace_ = std::chrono::seconds(1);
+  Start("echo $$ >~/command; echo up; exec sleep 1000");
+  AwaitLog(gone, "up");
+  Await([&] { return IsThere(Guard(gone)); });
+  const std::string guard = Guard(gone);
+  const std::string leader = Supervisor(gone);
+  Signal(leader, SIGSTOP);
+  Signal(guard, SIGKILL);
+  Signal(leader, SIGKILL);
+  for (const std::size_t i : {0U, 1U}) {
+    Await([&] { return Status(i).state == State::kEnded; });
+    EXPECT_NE(Status(i).exit_code, 0);
+    EXPECT_EQ(First(i).reason, "connection");
+    EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 was silent for 3 s, "));
+    EXPECT_THAT(Log(i), ::testing::EndsWith("; so the job ends\n"));
+  }
+  Signal(FirstWord(ReadAll(workers_[gone]->home() + "/command")), SIGKILL);
+}
+
 TEST_F(GangTest, WhoHearsOfNobodyEndsToo) {
   gang_.restarts = 5;
   gang_.on = {"connection"};
