@@ -162,7 +162,7 @@ bool EndRest(WorkerRounds& rounds, const DetachedStart& detached, const Start& s
     if (start.already.contains(worker.index)) rest.push_back(worker);
   }
   KillReport killed =
-      KillJob(rounds, rest, rest, {detached.name, {}, "its other workers are gone"});
+      KillJob(rounds, rest, rest, {detached.name, {}, "a new start of all its workers"});
   report->interrupted = rounds.stopped();
   if (!report->interrupted && AllAnswered(killed.answers) && !killed.runs) return true;
   report->answers = std::move(killed.answers);

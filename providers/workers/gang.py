@@ -59,6 +59,20 @@ def printable(text, most=200):
     return "".join(c if " " <= c <= "~" else "?" for c in str(text))[:most]
 
 
+def duration(milliseconds):
+    """As podctl writes it (FormatDuration), so that a time reads the same wherever it is told."""
+    if milliseconds < 10000:
+        text = "%.1f" % (milliseconds / 1000.0)
+        return (text[:-2] if text.endswith(".0") else text) + "s"
+    minutes, seconds = divmod(milliseconds // 1000, 60)
+    if minutes < 1:
+        return "%ds" % seconds
+    if minutes < 60:
+        return "%dm%ds" % (minutes, seconds) if seconds else "%dm" % minutes
+    hours, minutes = divmod(minutes, 60)
+    return "%dh%dm" % (hours, minutes) if minutes else "%dh" % hours
+
+
 def quietly(words, **options):
     """How a program ended; None: it did not run, or not to its end."""
     nothing = subprocess.DEVNULL
@@ -233,7 +247,8 @@ class Gang:
     def log(self, text):
         try:
             with open(self.path("log"), "ab", buffering=0) as file:
-                file.write(b"podctl: %s\n" % printable(text, 1000).encode())
+                line = time.strftime("podctl: %Y-%m-%dT%H:%M:%SZ ", time.gmtime())
+                file.write((line + printable(text, 1000) + "\n").encode())
                 self.log_size = os.fstat(file.fileno()).st_size  # which is no line of the job's
         except OSError:
             pass  # the disk is full; what happened stands in `gang`, too
@@ -320,13 +335,14 @@ class Gang:
     def describe(self, attempt):
         after, member, reason, cause = self.facts.failure(attempt)
         who = "" if reason == "hang" else self.name(member) + " "
-        return "%s%s, %.1f s after the start" % (who, cause, after / 1000.0)
+        return "%s%s, %s after the start" % (who, cause, duration(after))
 
     def announce(self, following, wait):
         if following > self.announced and self.facts.failure(self.attempt):
             self.announced = following
             what = (self.describe(self.attempt), following, self.restart["attempts"] + 1)
-            self.log("%s; attempt %d of %d begins" % what + (" in %g s" % wait if wait else ""))
+            when = " in " + duration(1000 * wait) if wait else ""
+            self.log("%s; attempt %d of %d begins%s" % (what + (when,)))
 
     # -- The connections. Each side proves that it has this run's key.
 
@@ -475,8 +491,8 @@ class Gang:
                 silence = self.config["assembly"]
             if now() - self.heard > silence:
                 hubs = " and ".join(self.name(i) for i in self.hubs)
-                what = (hubs, silence, self.config["ports"][0])
-                self.fail("connection", "heard nothing from %s for %d s (TCP port %d)" % what)
+                what = (hubs, duration(1000 * silence), self.config["ports"][0])
+                self.fail("connection", "heard nothing from %s for %s (TCP port %d)" % what)
             return
         grown_at = {}
         for i, member in enumerate(self.members()):
@@ -490,12 +506,13 @@ class Gang:
             grown_at[i] = grown
             patience = silence if told else self.config["assembly"]
             if i != self.me and member[:2] < [self.attempt, ENDED] and now() - since > patience:
-                self.fail("connection", "was silent for %d s" % patience, i)
+                self.fail("connection", "was silent for " + duration(1000 * patience), i)
         hang = self.config["hang"]
         still = [i for i, m in enumerate(self.members()) if m[:2] == [self.attempt, RUNNING]]
         if hang and now() - max(grown_at[i] for i in still) > hang:
             last = self.last_to_write(grown_at)
-            self.fail("hang", "no worker has written a line for %d s%s" % (hang, last))
+            what = (duration(1000 * hang), last)
+            self.fail("hang", "no worker has written a line for %s%s" % what)
 
     def last_to_write(self, grown_at):
         """Who wrote when the others did not any more, where there is such a one."""

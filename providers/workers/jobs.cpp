@@ -47,7 +47,8 @@ wait $command 2>/dev/null
 again=$?
 [ $again = 127 ] || code=$again
 true >"$job/over"
-[ ! -s "$job/ended-by" ] || echo "podctl: ended by $(head -n 1 "$job/ended-by")" >>"$job/log"
+[ ! -s "$job/ended-by" ] ||
+  echo "podctl: $(date -u +%Y-%m-%dT%H:%M:%SZ) ended by $(head -n 1 "$job/ended-by")" >>"$job/log"
 echo "$code $(date +%s)" >"$job/exit.new" && mv "$job/exit.new" "$job/exit"
 )sh";
 

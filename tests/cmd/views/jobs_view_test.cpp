@@ -64,9 +64,9 @@ TEST(JobsView, OfAHangNobodyIsBlamed) {
             "train: worker 2 ended with exit code 3, 2.3s after the start of attempt 1; the others "
             "were ended for it.\n");
   gang.first = {1, std::nullopt, std::chrono::seconds(35), "hang",
-                "no worker has written a line for 30 s (the last was worker 2)"};
+                "no worker has written a line for 30s (the last was worker 2)"};
   EXPECT_EQ(GangText("train", gang, 0),
-            "train: no worker has written a line for 30 s (the last was worker 2), 35s after the "
+            "train: no worker has written a line for 30s (the last was worker 2), 35s after the "
             "start of attempt 1; all were ended for it.\n");
   Value document = Value::EmptyMap();
   AddGang(gang, &document);
@@ -76,7 +76,7 @@ TEST(JobsView, OfAHangNobodyIsBlamed) {
 
 TEST(JobsView, WhoWaitsForALostWorkerDoesNotRun) {
   workers::JobStatus job = Job("train", JobState::kRunning, 0, 1795284000);
-  job.gang.emplace().first = {1, 2, std::chrono::seconds(31), "connection", "was silent for 30 s"};
+  job.gang.emplace().first = {1, 2, std::chrono::seconds(31), "connection", "was silent for 30s"};
   job.gang->waiting = {2};
   std::vector<WorkerJobs> all = {
       {0, {job}}, {1, {job}}, {2, {Job("train", JobState::kDied, 0, 1795284000)}}};

@@ -432,7 +432,7 @@ DoctorReport LookAtLoss(const std::string& others, const std::string& waiting) {
                                                 " 1795184000 0 0 python3 t.py");
     const std::string end = lines.back();
     lines.back() = "gang attempt 1 6";
-    if (worker != 2) lines.push_back("gang first 1 2 31000 connection was silent for 30 s");
+    if (worker != 2) lines.push_back("gang first 1 2 31000 connection was silent for 30s");
     if (worker != 2 && !waiting.empty()) lines.push_back("gang waiting " + waiting);
     lines.push_back(end);
     return {lines};

@@ -137,6 +137,8 @@ TEST_F(JobsTest, WhatIsLeftOfAGangIsEndedAndAllOfItBegun) {
   EXPECT_THAT(news_.already, IsEmpty());
   EXPECT_THAT(report.started, ElementsAre(0, 1, 2));
   ASSERT_THAT(workers_.rounds, SizeIs(3));
+  EXPECT_THAT(workers_.rounds[1][0].command, HasSubstr("a new start of all its workers"))
+      << "by which it was ended";
   for (const ssh::Job& job : workers_.rounds[2]) {
     EXPECT_THAT(*job.input, Not(HasSubstr(OurRun()))) << "another run";
     EXPECT_THAT(*job.input, HasSubstr("\"me\":" + std::to_string(job.worker.index)));

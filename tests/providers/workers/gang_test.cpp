@@ -41,9 +41,9 @@ TEST(GangLines, TellAttemptAndFirstFailureAndWhoIsWaitedFor) {
   EXPECT_EQ(news.first->reason, "failure");
   EXPECT_EQ(news.first->cause, "ended with exit code 3");
   EXPECT_THAT(news.waiting, ElementsAre(7, 9));
-  EXPECT_TRUE(ReadGangLine("first 2 - 31000 hang no worker has written a line for 30 s", &news));
+  EXPECT_TRUE(ReadGangLine("first 2 - 31000 hang no worker has written a line for 30s", &news));
   EXPECT_EQ(news.first->worker, std::nullopt);
-  EXPECT_EQ(news.first->cause, "no worker has written a line for 30 s");
+  EXPECT_EQ(news.first->cause, "no worker has written a line for 30s");
   for (const std::string odd :
        {"", "attempt", "attempt 1", "attempt x 2", "attempt -1 2", "first 1 2", "first 1 x 3 a b",
         "waiting 1,,2", "waiting x", "else 1"}) {
@@ -139,7 +139,7 @@ class GangTest : public ::testing::Test {
     return all;
   }
   std::string Folder(std::size_t i) { return testing::JobFolder(workers_[i]->home(), "train"); }
-  std::string Log(std::size_t i) { return ReadAll(Folder(i) + "/log"); }
+  std::string Log(std::size_t i) { return testing::WithoutTimes(ReadAll(Folder(i) + "/log")); }
   std::string Supervisor(std::size_t i) { return FirstWord(ReadAll(Folder(i) + "/pid")); }
   std::string Guard(std::size_t i) { return FirstWord(ReadAll(Folder(i) + "/relays")); }
   static void Signal(const std::string& pid, int number) {
@@ -224,6 +224,11 @@ while :; do sleep 0.1; done)");
     EXPECT_EQ(status.exit_code, i == 2 ? 3 : 137);
     EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 ended with exit code 3, "));
     EXPECT_THAT(Log(i), HasSubstr("; so the job ends\n"));
+    // With the time, and with the words in which `podctl jobs` tells how long it took.
+    EXPECT_THAT(ReadAll(Folder(i) + "/log"),
+                ::testing::ContainsRegex("\npodctl: [-0-9]+T[:0-9]+Z worker 6 "));
+    EXPECT_THAT(Log(i), HasSubstr("code 3, " + FormatDuration(status.gang->first->after) +
+                                  " after the start; so the job ends\n"));
     EXPECT_EQ(Log(i).find("asked\n") != std::string::npos, i != 2);
   }
   ExpectNothingLeft();
@@ -322,9 +327,9 @@ TEST_F(GangTest, AWorkerThatIsGoneIsWaitedFor) {
     EXPECT_EQ(status.state, State::kRunning);
     EXPECT_EQ(First(i).reason, "connection");
     EXPECT_EQ(First(i).worker, 6);
-    EXPECT_EQ(First(i).cause, "was silent for 3 s");
+    EXPECT_EQ(First(i).cause, "was silent for 3s");
     EXPECT_EQ(News(i).attempt, 1);
-    AwaitLog(i, "podctl: worker 6 was silent for 3 s, ");
+    AwaitLog(i, "podctl: worker 6 was silent for 3s, ");
     AwaitLog(i, "; waiting for worker 6\n");
   }
   EXPECT_EQ(Status(gone).state, State::kDied);
@@ -355,7 +360,7 @@ TEST_F(GangTest, AWorkerThatIsGoneIsNotWaitedForInVain) {
     Await([&] { return Status(i).state == State::kEnded; });
     EXPECT_NE(Status(i).exit_code, 0);
     EXPECT_EQ(First(i).reason, "connection");
-    EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 was silent for 3 s, "));
+    EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 was silent for 3s, "));
     EXPECT_THAT(Log(i), ::testing::EndsWith("; so the job ends\n"));
   }
   Signal(FirstWord(ReadAll(workers_[gone]->home() + "/command")), SIGKILL);
@@ -477,8 +482,8 @@ exec sleep 1000)");
     EXPECT_EQ(News(i).attempt, 2);
     EXPECT_EQ(First(i).reason, "hang");
     EXPECT_EQ(First(i).worker, std::nullopt) << "nobody is blamed";
-    EXPECT_EQ(First(i).cause, "no worker has written a line for 2 s (the last was worker 5)");
-    EXPECT_THAT(Log(i), HasSubstr("podctl: no worker has written a line for 2 s (the last was "
+    EXPECT_EQ(First(i).cause, "no worker has written a line for 2s (the last was worker 5)");
+    EXPECT_THAT(Log(i), HasSubstr("podctl: no worker has written a line for 2s (the last was "
                                   "worker 5), "));
   }
   EXPECT_THAT(Log(1), HasSubstr("step\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\n"));
@@ -496,8 +501,8 @@ exec sleep 1000)");
   AwaitEnd();
   for (std::size_t i = 0; i < kWorkers; ++i) {
     EXPECT_EQ(First(i).attempt, 3) << All();
-    EXPECT_EQ(First(i).cause, "no worker has written a line for 2 s");
-    EXPECT_THAT(Log(i), HasSubstr("step\npodctl: no worker has written a line for 2 s, "));
+    EXPECT_EQ(First(i).cause, "no worker has written a line for 2s");
+    EXPECT_THAT(Log(i), HasSubstr("step\npodctl: no worker has written a line for 2s, "));
   }
 }
 

@@ -367,8 +367,10 @@ TEST_F(JobsTest, AKillReachesWhatTheJobHasStartedAnywhere) {
   EXPECT_EQ(List().ended_by, "bob@x: podctl kill");
   EXPECT_EQ(Log({}).err.back(), "podctl-log ended 137 bob@x: podctl kill");
   EXPECT_FALSE(IsThere(TrimBlanks(ReadAll(worker_.home() + "/away"))));
-  EXPECT_THAT(ReadAll(Folder() + "/log"),
+  const std::string log = ReadAll(Folder() + "/log");
+  EXPECT_THAT(testing::WithoutTimes(log),
               HasSubstr("got TERM\npodctl: ended by bob@x: podctl kill\n"));
+  EXPECT_THAT(log, ::testing::ContainsRegex("\npodctl: [-0-9]+T[:0-9]+Z ended by bob@x"));
 }
 
 // Who kills it may go away: the worker goes on by itself, and a second one waits for the first.
