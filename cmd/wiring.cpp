@@ -689,6 +689,8 @@ LoadOptions Wiring::SpecOptions() {
   load.vars = options_.vars;
   load.var_files = options_.var_files;
   load.recursive = options_.recursive;
+  // Where it is the next day already, people write that.
+  load.last_day = FormatTimestamp(clock().Now() + std::chrono::hours(24)).substr(0, 10);
   load.project = options_.project;
   load.zone = options_.zone;
   if (!load.project) {

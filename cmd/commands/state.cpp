@@ -18,6 +18,7 @@
 #include "plans/kinds/output/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/session/cost.h"
+#include "plans/session/pod_ends.h"
 #include "plans/session/status.h"
 #include "providers/base/text.h"
 #include "state/run_notes.h"
@@ -93,6 +94,13 @@ int RunStatus(Wiring& wiring) {
   const Spec spec = wiring.ReadSpec(problems);
   // Of a spec that is wrong, or not at hand, nobody knows what it wants.
   if (!problems.has_errors()) AddNotMade(PodsNotMade(spec, settled), &rows);
+  std::vector<PlannedEnd> ends;
+  if (!problems.has_errors()) ends = PlannedEnds(spec, settled);
+  for (const PlannedEnd& end : ends) {
+    for (StatusRow& row : rows) {
+      if (row.pod == end.pod && !row.deposed) row.ends_at = end.at;
+    }
+  }
   std::optional<PlanCost> cost;
   if (!problems.has_errors() && spec.prices) cost = CostOf(Plan(), settled, *spec.prices);
   const auto text = [&](Streams& streams) {
@@ -105,6 +113,9 @@ int RunStatus(Wiring& wiring) {
     if (rows.empty() && others.empty()) {
       streams.out << fmt::format("There are no pods in the state, {}.\n",
                                  VisibleControls(wiring.StatePath()));
+    }
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      streams.out << (i == 0 ? "\n" : "") << ends[i].sentence << "\n";
     }
     if (!cost || rows.empty()) return;
     streams.out << "\n" << Join(RunningCostLines(*cost), "\n") << "\n";

@@ -188,6 +188,7 @@ TEST(Arguments, AnEmptySelectionOfWorkersIsNotAllOfThem) {
     EXPECT_EQ(Refusal(words).rfind("--worker: is empty, which names no worker", 0), 0U)
         << words[0] << ": " << Refusal(words);
   }
+  EXPECT_THAT(Refusal({"cost", "--by", ""}), HasSubstr("--by: is empty, which names no label"));
 }
 
 TEST(Arguments, ExecTakesWhatTheFanOutNeeds) {
