@@ -64,7 +64,17 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   LogsReport report = ReadLogs(ssh, wiring.clock(), places, chosen->workers, request,
                                options.resume, ask, view, stop.get_token());
   pods.Remember(chosen->target.address, report.learned);
-  if (reporter.interrupted()) return kInterruptedExitCode;
+  if (reporter.interrupted()) {
+    if (options.follow && !wiring.streams().json) {
+      const std::string some =
+          options.workers.empty() ? "" : " --worker " + ShellQuote(options.workers);
+      wiring.streams().err << fmt::format(
+          "{1} was left alone. From here on it is followed with: podctl logs {0} {1}{2} --follow "
+          "--resume\n",
+          options.pod, options.job, some);
+    }
+    return kInterruptedExitCode;
+  }
   if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told
   const bool none = std::all_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
     return end.kind == LogEnd::Kind::kNoSuchJob;

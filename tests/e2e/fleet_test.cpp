@@ -185,6 +185,9 @@ TEST_F(FleetTest, FollowingAgainResumesWhereItStopped) {
   first->Signal(SIGINT);
   const RunResult stopped = first->Result();
   EXPECT_EQ(stopped.code, 130) << stopped;
+  EXPECT_THAT(stopped.err,
+              HasSubstr("train was left alone. From here on it is followed with: podctl logs "
+                        "research train --worker 1-2 --follow --resume\n"));
   EXPECT_EQ(box_.Run({"exec", "research", "--", "touch go"}).code, 0);
   const RunResult ended = box_.Run(follow);
   EXPECT_EQ(ended.code, 5) << ended;
