@@ -30,6 +30,27 @@ struct LogsOptions {
   bool timestamps = false;
 };
 
+// Of a follow that somebody interrupted; the exit code.
+int SayHowToGoOn(const LogsOptions& options, Streams& streams) {
+  if (options.follow && !streams.json) {
+    const std::string some =
+        options.workers.empty() ? "" : " --worker " + ShellQuote(options.workers);
+    streams.err << fmt::format(
+        "{1} was left alone. From here on it is followed with: podctl logs {0} {1}{2} --follow "
+        "--resume\n",
+        options.pod, options.job, some);
+  }
+  return kInterruptedExitCode;
+}
+
+// `run`: what has taken the place of the one that was read; empty: nothing has.
+void SayNextRun(const LogsOptions& options, const std::string& run, Streams& streams) {
+  if (run.empty()) return;
+  streams.err << fmt::format(
+      "{0} was started anew (run {1}): follow it with: podctl logs {2} {0} --follow\n", options.job,
+      run, options.pod);
+}
+
 // With `follow` until the job has ended on all chosen workers, with its exit code: theirs when they
 // agree, else 1. A worker whose connection breaks is taken up again where it stopped. Where another
 // run of that name takes its place, that is said, and the run that was followed is summed up.
@@ -64,17 +85,7 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   LogsReport report = ReadLogs(ssh, wiring.clock(), places, chosen->workers, request,
                                options.resume, ask, view, stop.get_token());
   pods.Remember(chosen->target.address, report.learned);
-  if (reporter.interrupted()) {
-    if (options.follow && !wiring.streams().json) {
-      const std::string some =
-          options.workers.empty() ? "" : " --worker " + ShellQuote(options.workers);
-      wiring.streams().err << fmt::format(
-          "{1} was left alone. From here on it is followed with: podctl logs {0} {1}{2} --follow "
-          "--resume\n",
-          options.pod, options.job, some);
-    }
-    return kInterruptedExitCode;
-  }
+  if (reporter.interrupted()) return SayHowToGoOn(options, wiring.streams());
   if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told
   const bool none = std::all_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
     return end.kind == LogEnd::Kind::kNoSuchJob;
@@ -100,11 +111,7 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
     wiring.streams().err << fmt::format("Job {} ended well on {}.\n", options.job,
                                         Plural(report.ends.size(), "worker"));
   }
-  if (!next_run.empty()) {
-    wiring.streams().err << fmt::format(
-        "{0} was started anew (run {1}): follow it with: podctl logs {2} {0} --follow\n",
-        options.job, next_run, options.pod);
-  }
+  SayNextRun(options, next_run, wiring.streams());
   const bool silent = std::any_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
     return end.kind == LogEnd::Kind::kFailed;
   });
