@@ -189,7 +189,8 @@ class Completer {
       case Flag::Names::kPod:
         return AddAll(NamesOf(kPodKind));
       case Flag::Names::kJob:
-        return AddAll(world().Jobs());
+        return AddAll(
+            world().Jobs(line_.arguments.empty() ? "" : BarePodName(line_.arguments.front())));
       case Flag::Names::kAddress:
         return AddAll(world().Addresses());
       case Flag::Names::kOutput:

@@ -20,8 +20,9 @@ class CompletionWorld {
   virtual ~CompletionWorld() = default;
   virtual std::vector<std::string> Addresses() = 0;         // of the state, sorted
   virtual std::vector<std::string> PlannedAddresses() = 0;  // of the state and of the spec
-  virtual std::vector<std::string> Jobs() = 0;              // of the spec
-  virtual std::vector<std::string> Serials() = 0;           // of what is kept of the state
+  // Of the spec; of a `pod`, not "": its own of these, and what was started there from here.
+  virtual std::vector<std::string> Jobs(const std::string& pod) = 0;
+  virtual std::vector<std::string> Serials() = 0;  // of what is kept of the state
   // As --worker has them: "0", or "[1]/0" of a multislice.
   virtual std::vector<std::string> Workers(const std::string& pod) = 0;
   // What is in a folder, folders with a `/` at their end: here, and on a worker of `pod`, where

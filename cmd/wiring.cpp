@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -11,6 +13,7 @@
 #include "cmd/reporter.h"
 #include "cmd/run_account.h"
 #include "cmd/terminal.h"
+#include "plans/fleet/exec/standard_input.h"
 #include "plans/kinds/kinds.h"
 #include "plans/session/apply.h"
 #include "plans/session/known_pods.h"
@@ -629,8 +632,17 @@ PlanRequest Wiring::plan_request(PlanOptions plan, const std::string& operation)
   return request;
 }
 
-ProcessRunner& Wiring::processes() {
-  return parts_->processes;
+WantedJobsEdit Wiring::wanted_jobs(std::function<std::unique_ptr<StateStore>()> open_store) {
+  constexpr std::chrono::milliseconds kLeastWait = std::chrono::minutes(1);
+  LockRequest lock = QuietLockRequest("run");
+  lock.wait.timeout = std::max(lock.wait.timeout, kLeastWait);
+  return WantedJobsEdit({std::move(open_store), std::move(lock), random(), interrupt_.drain()});
+}
+
+ReturnDoors Wiring::return_doors(const KnownPods& pods, const WantedJobsEdit& edit) {
+  return {
+      pods,    ssh(), files(), random(), clock(), parts_->processes, ScratchFolder(environment()),
+      stops(), edit};
 }
 
 LockRequest Wiring::lock_request(const std::string& operation) {
@@ -641,6 +653,10 @@ LockRequest Wiring::lock_request(const std::string& operation) {
         "and of two that save one is refused, and may be the other. Use it where you know that "
         "nobody else is at work.");
   }
+  return QuietLockRequest(operation);
+}
+
+LockRequest Wiring::QuietLockRequest(const std::string& operation) {
   LockWait wait(options_.lock_timeout);
   wait.on_wait = [this](const LockInfo& holder, std::chrono::milliseconds waited) {
     reporter().TellLockWait(holder, waited);
@@ -693,6 +709,8 @@ LoadOptions Wiring::SpecOptions() {
   load.vars = options_.vars;
   load.var_files = options_.var_files;
   load.recursive = options_.recursive;
+  // Where it is the next day already, people write that.
+  load.last_day = FormatTimestamp(clock().Now() + std::chrono::hours(24)).substr(0, 10);
   load.project = options_.project;
   load.zone = options_.zone;
   if (!load.project) {

@@ -3,6 +3,7 @@
 // Everything is made when first asked for, so that `podctl version` makes nothing.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "cmd/output_filter.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/session/plan.h"
+#include "plans/session/returning_jobs.h"
 #include "plans/spec/loader.h"
 #include "providers/bootstrap/step_runner.h"
 #include "providers/os/clock.h"
@@ -59,7 +61,6 @@ class Wiring {
   const Environment& environment();
   Clock& clock();
   Random& random();
-  ProcessRunner& processes();
 
   // kInvalidArgument for a bad endpoint.
   Result<Provider*> provider();
@@ -71,6 +72,9 @@ class Wiring {
   // Google's; but where the TPU API is served by this machine, it is asked for all.
   Result<gcp::RestClient*> os_login();
   Result<gcp::RestClient*> compute();
+  // Cloud Storage: STORAGE_EMULATOR_HOST and CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, else
+  // Google's. kInvalidArgument for a bad endpoint.
+  Result<gcp::StorageClient*> storage();
   gcp::Credentials& credentials();
   Result<ZoneCatalogue*> zone_catalogue();
   std::string endpoint() const;  // as given, or Google's
@@ -94,6 +98,13 @@ class Wiring {
   PlanRequest plan_request(PlanOptions plan, const std::string& operation = {});
   // With --lock and --lock-timeout; who waits, or takes no lock, is told so.
   LockRequest lock_request(const std::string& operation);
+  // Of jobs that come back. Waits for the state's lock for a minute at least: nobody but an apply
+  // holds it for long.
+  WantedJobsEdit wanted_jobs(std::function<std::unique_ptr<StateStore>()> open_store);
+  WantedJobsEdit wanted_jobs() {
+    return wanted_jobs([this] { return OpenStore(); });
+  }
+  ReturnDoors return_doors(const KnownPods& pods, const WantedJobsEdit& edit);
   LoadOptions SpecOptions();
   Spec ReadSpec(Diagnostics& problems);
   // With what it takes from other states, which are read for it.
@@ -122,12 +133,11 @@ class Wiring {
   Result<void> CheckStatePlace();
 
  private:
+  // Without a word on `--lock=false`: of who locks it once more.
+  LockRequest QuietLockRequest(const std::string& operation);
   struct Parts;
   std::string LikelyStatePath() const;
   const std::shared_ptr<WithheldFiles>& Withheld();
-  // Cloud Storage: STORAGE_EMULATOR_HOST and CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, else
-  // Google's.
-  Result<gcp::StorageClient*> storage();
   Result<BlobStore*> PlaceOf(const std::string& url);
   Result<std::string> ReadStateObject(const std::string& url);
   Result<std::unique_ptr<BlobStore>> EtcdPlaceOf(const std::string& url);

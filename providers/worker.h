@@ -46,6 +46,9 @@ struct WorkerAccess {
   std::string no_route;
   bool use_openssh = false;  // reached by the program `ssh`, with all that ~/.ssh/config says
 
+  // Its address as the pod's other workers reach it; empty: not known.
+  std::string inside = {};
+
   // For whatever is started there: which slice this is, and where they meet.
   std::map<std::string, std::string> env = {};
 

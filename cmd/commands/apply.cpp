@@ -15,6 +15,7 @@
 #include "cmd/commands/outputs.h"
 #include "cmd/reporter.h"
 #include "cmd/views/gathered_steps.h"
+#include "cmd/views/jobs_view.h"
 #include "cmd/views/snippet.h"
 #include "cmd/wiring.h"
 #include "plans/engine/executor.h"
@@ -357,9 +358,13 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   run->lock.reset();  // what is started asks the state for its pod
   PodDoors to_pods = wiring.pod_doors();
   if (is_saved) to_pods.open_store = [&] { return wiring.OpenStore(state); };
+  const WantedJobsEdit wanted = wiring.wanted_jobs(to_pods.open_store);
+  const KnownPods pods(std::move(to_pods));
+  TellJobs tell{started, reporter, wiring.streams(),
+                [&](const std::string& text) { reporter.Note(text); }};
+  tell.remark = [&](const std::string& text) { ShowRemark(wiring.streams(), text); };
   const bool all_started =
-      destroy || StartJobsOf(wiring, std::move(to_pods), *run, end.result, started,
-                             [&](const std::string& text) { reporter.Note(text); });
+      destroy || StartJobsOf(wiring.return_doors(pods, wanted), *run, end.result, tell);
   if (reporter.interrupted()) return kInterruptedExitCode;
   if (!end.result.ok() || !all_started) return failed;
   return options.detailed_exitcode ? 2 : 0;

@@ -9,8 +9,6 @@
 #include "cmd/views/jobs_view.h"
 #include "cmd/views/return_view.h"
 #include "cmd/views/round_view.h"
-#include "cmd/wiring.h"
-#include "plans/fleet/exec/standard_input.h"
 #include "plans/session/due_jobs.h"
 #include "providers/base/text.h"
 #include "providers/os/this_process.h"
@@ -18,138 +16,99 @@
 namespace podctl {
 namespace {
 
-// Who changes the state while a job starts has to wait for others, and not long: no lock is held
-// for long that is not an apply's.
-constexpr std::chrono::seconds kLeastLockWait{60};
-
-WantedJobsEdit WantedEdit(Wiring& wiring, std::function<std::unique_ptr<StateStore>()> open_store) {
-  LockRequest lock = wiring.lock_request("run");
-  lock.wait.timeout = std::max<std::chrono::milliseconds>(lock.wait.timeout, kLeastLockWait);
-  return WantedJobsEdit(
-      {std::move(open_store), std::move(lock), wiring.random(), wiring.interrupt().drain()});
-}
-
-ReturnDoors DoorsOf(Wiring& wiring, const KnownPods& pods, const WantedJobsEdit& edit) {
-  return {pods,
-          wiring.ssh(),
-          wiring.files(),
-          wiring.random(),
-          wiring.clock(),
-          wiring.processes(),
-          ScratchFolder(wiring.environment()),
-          wiring.stops(),
-          edit};
-}
-
 // What is seen of the jobs that are started then.
 class Starting final : public DueJobsListener {
  public:
-  Starting(Wiring& wiring, const KnownPods& pods, const StartedOnPods& started, const SayLine& say,
-           const SayLine& say_once)
-      : wiring_(wiring),
-        pods_(pods),
-        started_(started),
-        streams_(wiring.streams()),
-        say_(say),
-        say_once_(say_once) {}
+  Starting(const ReturnDoors& doors, const TellJobs& tell) : doors_(doors), tell_(tell) {}
 
   std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) override {
-    return std::make_unique<RoundView>(streams_, wiring_.clock(), pods_, address);
+    return std::make_unique<RoundView>(tell_.streams, doors_.clock, doors_.pods, address);
   }
   std::unique_ptr<RoundWatcher> WatchLook(const std::string& address) override {
-    return std::make_unique<QuietRounds>(pods_, address);
+    return std::make_unique<QuietRounds>(doors_.pods, address);
   }
-  void OnPrepareEvent(const PrepareEvent& news) override {
-    ShowRemark(streams_, PrepareEventText(news));
-  }
+  void OnPrepareEvent(const PrepareEvent& news) override { tell_.remark(PrepareEventText(news)); }
   void OnStart(const DetachedStart& start, const StartEvent& news) override {
-    TellStart(start, news, streams_);
+    TellStart(start, news, tell_.streams);
   }
   void OnReturnNews(const ReturnNews& news) override {
     using What = ReturnNews::What;
     if (news.what == What::kNotStarted && news.report != nullptr) {
       const auto& blocker = news.report->blocker;
-      ShowSilent(blocker ? blocker->answers : news.report->report.answers, pods_, streams_);
+      ShowSilent(blocker ? blocker->answers : news.report->report.answers, doors_.pods,
+                 tell_.streams);
     }
     if (news.what == What::kStarted) {
-      NoteStarted(started_, pods_, news.pod, news.job, wiring_.clock().Now());
+      NoteStarted(tell_.started, doors_.pods, news.pod, news.job, doors_.clock.Now());
     }
-    (IsStanding(news) ? say_once_ : say_)(ReturnNewsText(news));
+    (IsStanding(news) ? tell_.say_once : tell_.say)(ReturnNewsText(news));
   }
   void OnRunsAlready(const JobSpec& job) override {
-    say_(fmt::format("Job {} runs on pod.{} already.", job.name, job.pod));
+    tell_.say(fmt::format("Job {} runs on pod.{} already.", job.name, job.pod));
   }
   void OnStarted(const JobSpec& job) override {
-    NoteStarted(started_, pods_, job.pod, job.name, wiring_.clock().Now());
-    say_(fmt::format("Job {} started on pod.{}. Watch it with: podctl logs {} {}{} --follow",
-                     job.name, job.pod, job.pod, job.name,
-                     job.workers.empty() ? "" : " --worker " + ShellQuote(job.workers)));
+    NoteStarted(tell_.started, doors_.pods, job.pod, job.name, doors_.clock.Now());
+    tell_.say(fmt::format("Job {} started on pod.{}. Watch it with: podctl logs {} {}{} --follow",
+                          job.name, job.pod, job.pod, job.name,
+                          job.workers.empty() ? "" : " --worker " + ShellQuote(job.workers)));
   }
   void OnNotStarted(const JobSpec& job, const DetachReport& why) override {
-    if (!why.report.Whole()) ShowStart(why, pods_, wiring_.reporter(), streams_);
-    say_(fmt::format("Job {} could not be started. Once that is mended: podctl run {} --detach",
-                     job.name, job.name));
+    if (!why.report.Whole()) ShowStart(why, doors_.pods, tell_.reporter, tell_.streams);
+    tell_.say(
+        fmt::format("Job {} could not be started. Once that is mended: podctl run {} --detach",
+                    job.name, job.name));
   }
 
  private:
-  Wiring& wiring_;
-  const KnownPods& pods_;
-  const StartedOnPods& started_;
-  Streams& streams_;
-  const SayLine& say_;
-  const SayLine& say_once_;
+  const ReturnDoors& doors_;
+  const TellJobs& tell_;
 };
 
 }  // namespace
 
-bool StartJobsOf(Wiring& wiring, PodDoors to_pods, const PlanRun& run, const ExecuteResult& result,
-                 const StartedOnPods& started, const SayLine& say) {
-  const WantedJobsEdit edit = WantedEdit(wiring, to_pods.open_store);
-  const KnownPods pods(std::move(to_pods));
-  Starting starting(wiring, pods, started, say, say);
-  return StartDueJobs(DoorsOf(wiring, pods, edit), run, result, UserName() + "@" + HostName(),
-                      starting);
+bool StartJobsOf(const ReturnDoors& doors, const PlanRun& run, const ExecuteResult& result,
+                 const TellJobs& tell) {
+  Starting starting(doors, tell);
+  return StartDueJobs(doors, run, result, UserName() + "@" + HostName(), starting);
 }
 
-WantedLook LookAtJobsOf(Wiring& wiring, const Spec& spec, const WantedJobs& wanted,
-                        const StartedOnPods& started, const SayLine& say, const SayLine& say_once) {
-  PodDoors to_pods = wiring.pod_doors();
-  const WantedJobsEdit edit = WantedEdit(wiring, to_pods.open_store);
-  const KnownPods pods(std::move(to_pods));
-  Starting starting(wiring, pods, started, say, say_once);
-  return LookAtWanted(DoorsOf(wiring, pods, edit), spec, wanted, starting);
+WantedLook LookAtJobsOf(const ReturnDoors& doors, const Spec& spec, const WantedJobs& wanted,
+                        const TellJobs& tell) {
+  Starting starting(doors, tell);
+  return LookAtWanted(doors, spec, wanted, starting);
 }
 
-DetachReport StartWritten(Wiring& wiring, const KnownPods& pods, const DetachDoors& doors,
-                          const Spec& spec, const JobSpec& job, const RunRequest& request,
-                          const DetachHooks& hooks) {
-  const WantedJobsEdit edit = WantedEdit(wiring, [&] { return wiring.OpenStore(); });
-  const ReturnDoors all = DoorsOf(wiring, pods, edit);
-  WantedStart start = StartAnew(all, doors, spec, job, request, hooks);
+DetachReport StartWritten(const ReturnDoors& doors, const DetachDoors& detach, const Spec& spec,
+                          const JobSpec& job, const RunRequest& request, const DetachHooks& hooks,
+                          Reporter& reporter) {
+  WantedStart start = StartAnew(doors, detach, spec, job, request, hooks);
   if (start.left_open) {
-    wiring.reporter().ShowWarning(fmt::format("The state could not be told that {} was started: {}",
-                                              job.name, start.left_open->message),
-                                  "It runs. The next look of `podctl watch` sees that.");
+    reporter.ShowWarning(fmt::format("The state could not be told that {} was started: {}",
+                                     job.name, start.left_open->message),
+                         "It runs. The next look of `podctl watch` sees that.");
   }
   if (start.error) start.report.blocker = Blocker{start.error, {}};
   return std::move(start.report);
 }
 
-bool ForgetWanted(Wiring& wiring, const KnownPods& pods, const std::string& pod,
-                  const std::string& job) {
-  const auto record = pods.Record(pod);
-  if (!record) return true;  // whoever asks for its workers is told why
-  const auto known = record->jobs.find(job);
-  if (known == record->jobs.end()) return true;
-  const WantedJobsEdit edit = WantedEdit(wiring, [&] { return wiring.OpenStore(); });
-  const auto done = edit.Swap(pod, job, known->second, std::nullopt);
-  if (done && *done) return true;
-  Error why =
-      done ? MakeError(ErrorCode::kAborted, "somebody else has changed it just now") : done.error();
+std::optional<bool> ForgetWanted(const ReturnDoors& doors, const std::string& pod,
+                                 const std::string& job, Reporter& reporter) {
+  const auto record = doors.pods.Record(pod);
+  if (!record) return false;  // whoever asks for its workers is told why
+  if (!record->jobs.contains(job)) return false;
+  const auto was = doors.edit.Forget(pod, job);
+  if (was) {
+    reporter.Note(fmt::format("Job {} does not come back with {} any more.", job, PodAddress(pod)));
+    if (*was && (*was)->begins) {
+      reporter.Note("Whoever is about to start it will end it again.");
+    }
+    return true;
+  }
+  Error why = was.error();
   why.hint =
       fmt::format("Until the same command succeeds, {} comes back with its pod. {}", job, why.hint);
-  wiring.reporter().ShowError(fmt::format("{} is still wanted in the state", job), why);
-  return false;
+  reporter.ShowError(fmt::format("{} is still wanted in the state", job), why);
+  return std::nullopt;
 }
 
 }  // namespace podctl

@@ -2,37 +2,46 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "cmd/reporter.h"
 #include "plans/engine/executor.h"
 #include "plans/fleet/started_jobs.h"
-#include "plans/session/known_pods.h"
 #include "plans/session/plan.h"
 #include "plans/session/returning_jobs.h"
 
 namespace podctl {
 
-class Wiring;
-
 using SayLine = std::function<void(const std::string& text)>;
 
-// Those that are due after `run` (plans/session/due_jobs.h), whose lock is free; `say` tells what
-// became of each. False: one of them was not started.
-bool StartJobsOf(Wiring& wiring, PodDoors to_pods, const PlanRun& run, const ExecuteResult& result,
-                 const StartedOnPods& started, const SayLine& say);
+// How it is told. All is lent.
+struct TellJobs {
+  const StartedOnPods& started;  // remembers what was started from here
+  Reporter& reporter;
+  Streams& streams;
+  SayLine say;             // what becomes of each
+  SayLine say_once = say;  // how things stand, the same in every look
+  SayLine remark = say;    // what is done meanwhile, such as what was copied
+};
 
-// A look at jobs that are wanted, by who looks again and again: `say_once` tells how things stand,
-// and hears the same in every look.
-WantedLook LookAtJobsOf(Wiring& wiring, const Spec& spec, const WantedJobs& wanted,
-                        const StartedOnPods& started, const SayLine& say, const SayLine& say_once);
+// Those that are due after `run` (plans/session/due_jobs.h), whose lock is free. False: one of them
+// was not started.
+bool StartJobsOf(const ReturnDoors& doors, const PlanRun& run, const ExecuteResult& result,
+                 const TellJobs& tell);
+
+// A look at jobs that are wanted, by who looks again and again.
+WantedLook LookAtJobsOf(const ReturnDoors& doors, const Spec& spec, const WantedJobs& wanted,
+                        const TellJobs& tell);
 
 // The detached start of a job that comes back; what it was like is told as of any other.
-DetachReport StartWritten(Wiring& wiring, const KnownPods& pods, const DetachDoors& doors,
-                          const Spec& spec, const JobSpec& job, const RunRequest& request,
-                          const DetachHooks& hooks);
+DetachReport StartWritten(const ReturnDoors& doors, const DetachDoors& detach, const Spec& spec,
+                          const JobSpec& job, const RunRequest& request, const DetachHooks& hooks,
+                          Reporter& reporter);
 
-// It is not to come back any more. False: the state could not be told, which was shown.
-bool ForgetWanted(Wiring& wiring, const KnownPods& pods, const std::string& pod,
-                  const std::string& job);
+// It is not to come back any more, which is said. nullopt: the state could not be told, which was
+// shown; false: it was not to.
+std::optional<bool> ForgetWanted(const ReturnDoors& doors, const std::string& pod,
+                                 const std::string& job, Reporter& reporter);
 
 }  // namespace podctl

@@ -19,6 +19,7 @@
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/pod_target.h"
+#include "plans/fleet/started_jobs.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
@@ -188,10 +189,17 @@ class World final : public CompletionWorld {
     }
     return {all.begin(), all.end()};
   }
-  std::vector<std::string> Jobs() override {
-    std::vector<std::string> names;
-    for (const JobSpec& job : spec().jobs) names.push_back(job.name);
-    return names;
+  std::vector<std::string> Jobs(const std::string& pod) override {
+    std::set<std::string> names;
+    for (const JobSpec& job : spec().jobs) {
+      if (pod.empty() || job.pod == pod) names.insert(job.name);
+    }
+    if (!pod.empty()) {
+      auto& wiring = context_.wiring();
+      const StartedOnPods started(wiring.files(), wiring.environment(), wiring.StatePath());
+      for (const StartedJob& job : started.On(pod).Load()) names.insert(job.name);
+    }
+    return {names.begin(), names.end()};
   }
   std::vector<std::string> Serials() override {
     std::vector<std::string> serials;

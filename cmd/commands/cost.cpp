@@ -39,9 +39,22 @@ std::string ReadSince(const Flag&, const std::string& text, std::string* since) 
   return fmt::format("`{}` is neither a duration (7d), a day (2026-11-01) nor a time in UTC", text);
 }
 
+std::string ReadLabel(const Flag&, const std::string& text, std::string* label) {
+  *label = text;
+  return text.empty() ? "is empty, which names no label" : "";
+}
+
 int RunCost(Wiring& wiring, const CostOptions& options) {
   Reporter& reporter = wiring.reporter();
   const BillTime now = std::chrono::floor<std::chrono::seconds>(wiring.clock().Now());
+  const auto since = options.since.empty() ? std::nullopt : TimeOf(options.since, now);
+  if (since && *since > now) {
+    return reporter.ShowFailure(
+        MakeError(ErrorCode::kInvalidArgument,
+                  fmt::format("`--since {}` is still to come: it is {}", options.since,
+                              FormatTimestamp(wiring.clock().Now())),
+                  "Give a time that is over, or a duration until now, such as 7d."));
+  }
   Diagnostics problems;
   const Spec spec = wiring.ReadSpec(problems);
   // A state needs no spec to be looked at; one that is there, and wrong, may name prices.
@@ -52,7 +65,6 @@ int RunCost(Wiring& wiring, const CostOptions& options) {
     return 1;
   }
   const auto store = wiring.OpenStore();
-  const auto since = options.since.empty() ? std::nullopt : TimeOf(options.since, now);
   const auto bill = MakeBill(*store, spec.prices ? &*spec.prices : nullptr, since, now);
   if (!bill) return reporter.ShowFailure(bill.error());
   reporter.Document([&] { return BillDocument(*bill, options.by); },
@@ -61,7 +73,8 @@ int RunCost(Wiring& wiring, const CostOptions& options) {
 }
 
 constexpr Flag kCostFlags[] = {
-    OneValue<&CostOptions::by>("--by", "LABEL", "also a sum for each value of this label"),
+    OneValue<&CostOptions::by, CostOptions, &ReadLabel>("--by", "LABEL",
+                                                        "also a sum for each value of this label"),
     OneValue<&CostOptions::since, CostOptions, &ReadSince>(
         "--since", "TIME", "count from then on: 7d, 2026-11-01, 2026-11-01T12:00:00Z"),
 };

@@ -24,6 +24,19 @@ std::string KillWords(const std::string& pod, const std::string& job) {
   return fmt::format("{}@{}: podctl kill {} {}", UserName(), HostName(), pod, job);
 }
 
+// Of workers of a gang: how the others are, the one that was asked cannot tell.
+Error UntoldError(const std::string& job, const std::string& pod, const std::vector<int>& workers,
+                  int per_slice) {
+  return MakeError(
+      ErrorCode::kUnavailable,
+      fmt::format("the others were not told: {} still runs on {}", job,
+                  WorkersName(pod, workers, per_slice)),
+      fmt::format("Workers hear of it from the first two of the job, which are gone or "
+                  "cannot be reached by them. `podctl kill {} {}`, without "
+                  "`--worker`, tells each of them.",
+                  pod, job));
+}
+
 // Of a job that others of the pod do not have, `logs` is to be told on whom it runs.
 std::string ChoiceFlag(const PodTarget& target, const DetachedStart& start) {
   if (start.workers.size() >= target.workers.size()) return "";
@@ -176,30 +189,44 @@ int RunKill(Wiring& wiring, const KillOptions& options) {
   if (!workers::IsJobName(options.job)) return reporter.ShowFailure(BadJobName(options.job));
   const KnownPods pods(wiring.pod_doors());
   // First of all: its pod may be gone, and come back with it.
-  if (!ForgetWanted(wiring, pods, pod, options.job)) return reporter.FailedExitCode();
+  const WantedJobsEdit wanted = wiring.wanted_jobs();
+  const auto forgotten =
+      ForgetWanted(wiring.return_doors(pods, wanted), pod, options.job, reporter);
+  if (!forgotten) return reporter.FailedExitCode();
   const auto chosen = pods.Choose(options.pod, options.workers);
+  if (!chosen && *forgotten && chosen.error().code == ErrorCode::kFailedPrecondition) {
+    reporter.Note(fmt::format("Nothing of it can run there now: {}.", chosen.error().message));
+    return 0;
+  }
   if (!chosen) return reporter.ShowFailure(chosen.error());
   workers::JobKill kill{options.job, std::nullopt, KillWords(pod, options.job)};
   if (options.grace) kill.grace = std::chrono::ceil<std::chrono::seconds>(*options.grace);
   PodRounds rounds(pods, chosen->target.address, wiring.streams(), wiring.clock(), wiring.ssh(),
                    wiring.stops());
-  const KillReport report = KillJob(*rounds, chosen->workers, kill);
-  ShowSilent(report.answers, pods, wiring.streams());
+  const std::vector<WorkerAccess>& workers = chosen->target.workers;
+  const KillReport report = KillJob(*rounds, workers, chosen->workers, kill);
+  std::vector<WorkerAnswer> answers = report.answers;
+  answers.insert(answers.end(), report.others.begin(), report.others.end());
+  ShowSilent(answers, pods, wiring.streams());
   if (reporter.interrupted()) return kInterruptedExitCode;
-  const bool all = AllAnswered(report.answers);
-  if (all && !report.runs && options.workers.empty()) {
+  const bool all = AllAnswered(answers);
+  if (all && !report.runs && answers.size() == workers.size()) {
     StartedOnPods(wiring.files(), wiring.environment(), wiring.StatePath())
         .On(pod)
         .Ended(options.job);
   }
+  if (!report.known && all && *forgotten) return 0;  // which was said
   if (!report.known && all) {
     return reporter.ShowFailure(NoSuchJob(options.job, pod));
   }
+  const int per_slice = chosen->workers.front().per_slice;
+  const std::string text = KilledText(options.job, pod, per_slice, report);
+  if (!report.untold.empty()) {
+    if (!wiring.streams().json) wiring.streams().out << text;
+    return reporter.ShowFailure(UntoldError(options.job, pod, report.untold, per_slice));
+  }
   reporter.Document([&] { return JobsDocument(pod, report.found); },
-                    [&](Streams& streams) {
-                      streams.out << KilledText(options.job, pod, chosen->workers.front().per_slice,
-                                                report);
-                    });
+                    [&](Streams& streams) { streams.out << text; });
   return report.runs || !all ? 1 : 0;
 }
 

@@ -19,6 +19,7 @@
 #include "plans/kinds/output/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/session/cost.h"
+#include "plans/session/pod_ends.h"
 #include "plans/session/status.h"
 #include "providers/base/text.h"
 #include "state/run_notes.h"
@@ -94,6 +95,13 @@ int RunStatus(Wiring& wiring) {
   const Spec spec = wiring.ReadSpec(problems);
   // Of a spec that is wrong, or not at hand, nobody knows what it wants.
   if (!problems.has_errors()) AddNotMade(PodsNotMade(spec, settled), &rows);
+  std::vector<PlannedEnd> ends;
+  if (!problems.has_errors()) ends = PlannedEnds(spec, settled);
+  for (const PlannedEnd& end : ends) {
+    for (StatusRow& row : rows) {
+      if (row.pod == end.pod && !row.deposed) row.ends_at = end.at;
+    }
+  }
   std::optional<PlanCost> cost;
   if (!problems.has_errors() && spec.prices) cost = CostOf(Plan(), settled, *spec.prices);
   const WantedJobs wanted = WantedJobsOf(settled);
@@ -109,6 +117,9 @@ int RunStatus(Wiring& wiring) {
                                  VisibleControls(wiring.StatePath()));
     }
     if (!wanted.empty()) streams.out << "\n" << WantedLines(wanted);
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      streams.out << (i == 0 ? "\n" : "") << ends[i].sentence << "\n";
+    }
     if (!cost || rows.empty()) return;
     streams.out << "\n" << Join(RunningCostLines(*cost), "\n") << "\n";
   };

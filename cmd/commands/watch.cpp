@@ -183,18 +183,23 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
   execute.parallelism = wiring.options().parallelism;
   execute.wait_for_capacity = false;  // the next round looks again, and the lock is free meanwhile
   Telling telling(reporter, wiring.streams(), wiring.files(), options);
+  const WantedJobsEdit wanted = wiring.wanted_jobs();
+  const auto tell_jobs = [&](const StartedOnPods& started) {
+    return TellJobs{started, reporter, wiring.streams(),
+                    [&](const std::string& text) { telling.Say(text); },
+                    [&](const std::string& text) { telling.SayOnce(text); }};
+  };
   telling.StartJobsBy([&](const PlanRun& run, const ExecuteResult& result) {
     const StartedOnPods started(wiring.files(), wiring.environment(),
                                 wiring.state_choice().For(run.spec));
-    return StartJobsOf(wiring, wiring.pod_doors(), run, result, started,
-                       [&](const std::string& text) { telling.Say(text); });
+    const KnownPods pods(wiring.pod_doors());
+    return StartJobsOf(wiring.return_doors(pods, wanted), run, result, tell_jobs(started));
   });
-  telling.LookAtJobsBy([&](const Spec& spec, const WantedJobs& wanted) {
+  telling.LookAtJobsBy([&](const Spec& spec, const WantedJobs& jobs) {
     const StartedOnPods started(wiring.files(), wiring.environment(),
                                 wiring.state_choice().For(spec));
-    return LookAtJobsOf(
-        wiring, spec, wanted, started, [&](const std::string& text) { telling.Say(text); },
-        [&](const std::string& text) { telling.SayOnce(text); });
+    const KnownPods pods(wiring.pod_doors());
+    return LookAtJobsOf(wiring.return_doors(pods, wanted), spec, jobs, tell_jobs(started));
   });
   telling.LookForUseBy([&](const std::string& pod) {
     const KnownPods pods(wiring.pod_doors());

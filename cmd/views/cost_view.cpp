@@ -98,6 +98,11 @@ std::vector<std::string> RunningCostLines(const PlanCost& cost) {
   return lines;
 }
 
+std::vector<std::string> StandingCostLines(const Plan& plan) {
+  if (!plan.cost || (plan.cost->after == 0 && plan.cost->things.empty())) return {};
+  return RunningCostLines(*plan.cost);
+}
+
 namespace {
 
 // As people would write it: sums of amounts have a tail.

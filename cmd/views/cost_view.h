@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/engine/change.h"
 #include "plans/engine/plan_cost.h"
 #include "plans/session/bill.h"
 #include "providers/base/value.h"
@@ -18,6 +19,8 @@ std::string Amount(double amount);
 std::vector<std::string> CostLines(const PlanCost& cost);
 // Of what is there, and no plan: "Cost: 51.20 USD an hour …".
 std::vector<std::string> RunningCostLines(const PlanCost& cost);
+// The same of a plan that changes nothing; none where nothing is to be paid for.
+std::vector<std::string> StandingCostLines(const Plan& plan);
 Value CostDocument(const PlanCost& cost);
 
 // `label`: a sum for each of its values stands below; empty: none.

@@ -118,6 +118,106 @@ Value ProbeDocument(const workers::ProbeReport& probe) {
                     {"tpu_holders", ListOf(probe.holders, holder)}};
 }
 
+Value PodProbeDocument(const workers::PodProbeAnswer& answer) {
+  const auto versions = [](const std::map<std::string, std::string>& of) {
+    Value all = Value::EmptyMap();
+    for (const auto& [name, version] : of) all.Set(name, version);
+    return all;
+  };
+  const auto egress = [](const workers::PodProbeAnswer::Egress& each) {
+    const bool tried = !each.proxied;
+    return Value::Map{{"target", workers::TargetName(each.target)},
+                      {"reached", tried ? Value(each.why.empty()) : Value()},
+                      {"why", OrNull(each.why)}};
+  };
+  return Value::Map{{"kernel", answer.kernel},
+                    {"drivers", versions(answer.drivers)},
+                    {"python", OrNull(answer.python)},
+                    {"packages", versions(answer.packages)},
+                    {"accel", answer.accel},
+                    {"vfio", answer.vfio ? Value(*answer.vfio) : Value()},
+                    {"egress", ListOf(answer.egress, egress)}};
+}
+
+// Whom a worker called: the numbers of workers, not places.
+Value PeersDocument(const ProbeReportOfPod& probe, const workers::PodProbeAnswer& answer) {
+  return ListOf(answer.peers, [&](const workers::PodProbeAnswer::Peer& peer) {
+    const bool reached = peer.why.empty();
+    return Value::Map{{"worker", probe.workers[peer.place].worker},
+                      {"reached", reached},
+                      {"why", OrNull(peer.why)},
+                      {"round_trip_us", reached ? Value(std::int64_t{peer.way.count()}) : Value()},
+                      {"kbit_per_s", peer.kbits > 0 ? Value(peer.kbits) : Value()}};
+  });
+}
+
+Value ProbedDocument(const ProbeReportOfPod& probe, const workers::ProbedWorker& worker) {
+  Value entry = Value::Map{{"worker", worker.worker},
+                           {"answered", worker.answer.has_value()},
+                           {"silence", OrNull(worker.silence)}};
+  const auto failures = probe.failures.find(worker.worker);
+  entry.Set("failures_in_a_row", failures == probe.failures.end() ? 0 : failures->second);
+  if (worker.clock) {
+    entry.Set("clock_offset_ms", std::int64_t{worker.clock->offset.count()});
+    entry.Set("clock_error_ms", std::int64_t{worker.clock->error.count()});
+  }
+  if (!worker.answer) return entry;
+  entry.Set("facts", PodProbeDocument(*worker.answer));
+  entry.Set("neighbours", PeersDocument(probe, *worker.answer));
+  return entry;
+}
+
+Value CollectiveDocument(const ProbeReportOfPod& probe) {
+  const auto worker = [](const workers::CollectiveWorker& each) {
+    using Stage = workers::CollectiveAnswer::Stage;
+    const bool done = each.answer && each.answer->stage == Stage::kDone;
+    Value entry = Value::Map{{"worker", each.worker}, {"done", done}};
+    entry.Set("why", OrNull(each.answer ? each.answer->why : each.silence));
+    if (!done) return entry;
+    entry.Set("processes", each.answer->processes);
+    entry.Set("devices", each.answer->devices);
+    entry.Set("local_devices", each.answer->local);
+    entry.Set("platform", each.answer->platform);
+    entry.Set("milliseconds", std::int64_t{each.answer->after.count()});
+    return entry;
+  };
+  return Value::Map{{"run", !probe.collective.empty()},
+                    {"why_not", OrNull(probe.no_collective)},
+                    {"workers", ListOf(probe.collective, worker)}};
+}
+
+Value ProbeOfPodDocument(const ProbeReportOfPod& probe) {
+  const auto rate = [](const std::optional<std::int64_t>& of) { return of ? Value(*of) : Value(); };
+  const auto worker = [&](const workers::ProbedWorker& each) {
+    return ProbedDocument(probe, each);
+  };
+  return Value::Map{{"neighbours", probe.neighbours},
+                    {"joined", static_cast<std::int64_t>(probe.joined)},
+                    {"slowest_kbit_per_s", rate(probe.slowest)},
+                    {"median_kbit_per_s", rate(probe.median)},
+                    {"notes", ListOf(probe.notes)},
+                    {"collective", CollectiveDocument(probe)},
+                    {"workers", ListOf(probe.workers, worker)}};
+}
+
+std::string ProbeNotes(const ProbeReportOfPod& probe) {
+  std::string text;
+  if (probe.neighbours) {
+    text += fmt::format("  probe: {} of {} joined their neighbours", probe.joined,
+                        Plural(probe.workers.size(), "worker"));
+    if (probe.slowest && probe.median) {
+      text += fmt::format("; {} between them, {} at least", workers::RateWords(*probe.median),
+                          workers::RateWords(*probe.slowest));
+    }
+    text += "\n";
+  }
+  for (const std::string& note : probe.notes) text += fmt::format("  probe: {}\n", note);
+  if (!probe.no_collective.empty()) {
+    text += fmt::format("  probe: no collective was run: {}\n", probe.no_collective);
+  }
+  return text;
+}
+
 // What is no trouble, but good to know.
 std::string Notes(const DoctorReport& report) {
   std::string text;
@@ -135,10 +235,12 @@ std::string Notes(const DoctorReport& report) {
     text += fmt::format("  job {} uses the TPU of {}\n", group.what, name(group));
   }
   for (const auto& [job, gang] : report.gangs) {
-    for (const std::string_view line : SplitLines(GangText("job " + job, gang, report.per_slice))) {
-      text += fmt::format("  {}\n", line);
+    const std::string news = GangText(job, gang, report.per_slice, report.lost.contains(job));
+    for (const std::string_view line : SplitLines(news)) {
+      text += fmt::format("  job {}\n", line);
     }
   }
+  if (report.probe) text += ProbeNotes(*report.probe);
   return text;
 }
 
@@ -192,16 +294,22 @@ Value DoctorDocument(const DoctorReport& report) {
     if (each.probe) entry.Set("facts", ProbeDocument(*each.probe));
     return entry;
   };
-  const auto job = [](const auto& gang) {
-    Value entry = Value::Map{{"name", gang.first}};
+  const auto job = [&](const auto& gang) {
+    const bool lost = report.lost.contains(gang.first);
+    Value entry = Value::Map{{"name", gang.first},
+                             {"state", lost                          ? "failed"
+                                       : gang.second.waiting.empty() ? "running"
+                                                                     : "waiting"}};
     AddGang(gang.second, &entry);
     return entry;
   };
-  return Value::Map{
-      {"format_version", "1.0"},           {"pod", report.pod},
-      {"healthy", report.Healthy()},       {"state", report.state},
-      {"health", report.health},           {"findings", findings(report.findings, "")},
-      {"jobs", ListOf(report.gangs, job)}, {"workers", ListOf(report.workers, worker)}};
+  Value document =
+      Value::Map{{"format_version", "1.0"},           {"pod", report.pod},
+                 {"healthy", report.Healthy()},       {"state", report.state},
+                 {"health", report.health},           {"findings", findings(report.findings, "")},
+                 {"jobs", ListOf(report.gangs, job)}, {"workers", ListOf(report.workers, worker)}};
+  if (report.probe) document.Set("probe", ProbeOfPodDocument(*report.probe));
+  return document;
 }
 
 }  // namespace podctl

@@ -26,6 +26,7 @@ using workers::JobStatus;
 struct JobRow {
   std::string name;
   std::vector<int> running;
+  std::vector<int> waiting;  // for others, without which it does not go on
   std::vector<int> ok;
   std::map<int, std::vector<int>> failed;                          // by exit code
   std::map<std::pair<std::string, int>, std::vector<int>> killed;  // by who had it ended, and code
@@ -35,11 +36,13 @@ struct JobRow {
 
   std::string State() const {
     if (!running.empty()) return "running";
+    if (!waiting.empty()) return "waiting";
     if (!failed.empty()) return "failed";
     // A worker that had died before somebody ended the rest did not end the job.
     if (!killed.empty()) return "killed";
     return died.empty() ? "done" : "failed";
   }
+  bool IsOver() const { return running.empty() && waiting.empty(); }
   std::string Workers(int per_slice) const {
     std::vector<std::string> parts;
     const auto add = [&](const std::vector<int>& numbers, const std::string& what) {
@@ -47,6 +50,7 @@ struct JobRow {
       parts.push_back(fmt::format("{} {}", FormatWorkers(numbers, per_slice), what));
     };
     add(running, "running");
+    add(waiting, "waiting");
     add(ok, "ok");
     for (const auto& [code, numbers] : failed) add(numbers, fmt::format("exit {}", code));
     for (const auto& [end, numbers] : killed) {
@@ -66,7 +70,7 @@ std::vector<JobRow> Rows(const std::vector<WorkerJobs>& all) {
       if (row.started == 0 || job.started < row.started) row.started = job.started;
       if (row.command.empty()) row.command = job.command;
       if (job.state == JobStatus::State::kRunning) {
-        row.running.push_back(worker.worker);
+        (WaitsForOthers(job) ? row.waiting : row.running).push_back(worker.worker);
       } else if (job.state == JobStatus::State::kDied) {
         row.died.push_back(worker.worker);
       } else if (const std::string who = WhoEnded(job); !who.empty()) {
@@ -91,28 +95,35 @@ std::string Time(std::int64_t unix_time) {
 
 // Below the table: what a row of it has no room for.
 Ink InkOf(const std::string& state) {
-  if (state == "killed") return Ink::kYellow;
+  if (state == "killed" || state == "waiting") return Ink::kYellow;
   return state == "running" ? Ink::kCyan : state == "done" ? Ink::kGreen : Ink::kRed;
 }
 
 }  // namespace
 
-std::string GangText(const std::string& job, const workers::GangNews& gang, int per_slice) {
+std::string GangText(const std::string& job, const workers::GangNews& gang, int per_slice,
+                     bool over) {
   std::string text;
   if (gang.attempt > 1) {
     text += fmt::format("{}: attempt {} of {}.\n", job, gang.attempt, gang.attempts);
   }
-  if (const auto& first = gang.first) {
+  const auto& first = gang.first;
+  if (first) {
     const std::string of =
         gang.attempts > 1 ? fmt::format(" of attempt {}", first->attempt) : std::string();
-    text += fmt::format("{}: worker {} {}, {} after the start{}; the others were ended for it.\n",
-                        job, FormatWorkers({first->worker}, per_slice), first->cause,
-                        FormatDuration(first->after), of);
+    const std::string who =
+        first->worker ? fmt::format("worker {} ", FormatWorkers({*first->worker}, per_slice)) : "";
+    text += fmt::format("{}: {}{}, {} after the start{}; {} ended for it.\n", job, who,
+                        first->cause, FormatDuration(first->after), of,
+                        first->worker ? "the others were" : "all were");
   }
+  const std::string anew = fmt::format("`podctl run {} --detach` starts all of them anew", job);
   if (!gang.waiting.empty()) {
-    text +=
-        fmt::format("{}: waiting for worker{} {}, without which it does not go on.\n", job,
-                    gang.waiting.size() == 1 ? "" : "s", FormatWorkers(gang.waiting, per_slice));
+    text += fmt::format("{}: waiting for worker{} {}, without which it does not go on; {}.\n", job,
+                        gang.waiting.size() == 1 ? "" : "s", FormatWorkers(gang.waiting, per_slice),
+                        anew);
+  } else if (over && first && first->reason == "connection" && first->attempt == gang.attempt) {
+    text += fmt::format("{}: it does not begin again by itself; {}.\n", job, anew);
   }
   return text;
 }
@@ -120,13 +131,14 @@ std::string GangText(const std::string& job, const workers::GangNews& gang, int 
 void AddGang(const workers::GangNews& gang, Value* document) {
   document->Set("attempt", gang.attempt);
   document->Set("attempts", gang.attempts);
-  document->Set("first", gang.first
-                             ? Value::Map{{"attempt", gang.first->attempt},
-                                          {"worker", gang.first->worker},
-                                          {"after_ms", std::int64_t{gang.first->after.count()}},
-                                          {"reason", gang.first->reason},
-                                          {"cause", gang.first->cause}}
-                             : Value());
+  document->Set(
+      "first",
+      gang.first ? Value::Map{{"attempt", gang.first->attempt},
+                              {"worker", gang.first->worker ? Value(*gang.first->worker) : Value()},
+                              {"after_ms", std::int64_t{gang.first->after.count()}},
+                              {"reason", gang.first->reason},
+                              {"cause", gang.first->cause}}
+                 : Value());
   document->Set("waiting_for", ListOf(gang.waiting));
 }
 
@@ -144,7 +156,10 @@ std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_sl
   };
   std::string text = BoldHead(TableText(table, state), paint);
   for (const JobRow& row : rows) {
-    if (const auto gang = GangOf(all, row.name)) text += GangText(row.name, *gang, per_slice);
+    const bool over = row.IsOver() && row.killed.empty();
+    if (const auto gang = GangOf(all, row.name)) {
+      text += GangText(row.name, *gang, per_slice, over);
+    }
   }
   return text;
 }
@@ -168,7 +183,7 @@ Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
       by_name[job.name].push_back(
           Value::Map{{"worker", worker.worker},
                      {"run", job.run},
-                     {"state", workers::JobStateName(job.state)},
+                     {"state", WaitsForOthers(job) ? "waiting" : workers::JobStateName(job.state)},
                      {"exit_code", ended ? Value(job.exit_code) : Value()},
                      {"started_at", Time(job.started)},
                      {"ended_at", ended ? Value(Time(job.ended)) : Value()},

@@ -23,8 +23,10 @@ std::string UnheardText(const std::vector<WorkerAnswer>& answers);
 Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& workers);
 
 // Of a job that runs without anybody watching, which attempt it is at, who failed first and who is
-// waited for: lines, or "" where there is nothing to tell; and as members of `document`.
-std::string GangText(const std::string& job, const workers::GangNews& gang, int per_slice);
+// waited for: lines, or "" where there is nothing to tell; and as members of `document`. `over`: it
+// runs nowhere, and nobody has ended it.
+std::string GangText(const std::string& job, const workers::GangNews& gang, int per_slice,
+                     bool over = false);
 void AddGang(const workers::GangNews& gang, Value* document);
 
 // What became of a job that was to be ended, a line for each kind of end.

@@ -108,12 +108,24 @@ std::string SyncLine(const JobSync& sync) {
 std::string RestartLine(const JobRestart& restart) {
   std::vector<std::string> reasons;
   for (const RestartReason reason : restart.on) reasons.emplace_back(RestartReasonName(reason));
-  std::string line = fmt::format("at most {} times, on {}", restart.attempts, Join(reasons, ", "));
-  if (restart.hang) {
-    line += fmt::format("; without a line of any worker for {} it is ended",
-                        FormatDuration(*restart.hang));
-  }
-  return line;
+  const std::string times =
+      fmt::format("at most {} times, on {}; ", restart.attempts, Join(reasons, ", "));
+  if (restart.backoff == std::chrono::seconds(0)) return times + "at once";
+  const std::string after = fmt::format("{}after {}", times, FormatDuration(restart.backoff));
+  if (restart.LongestPause() == restart.backoff) return after;
+  return fmt::format("{}, twice as long each time where they follow within a minute, up to {}",
+                     after, FormatDuration(restart.LongestPause()));
+}
+
+bool StartsAgain(const JobRestart& restart) {
+  return restart.attempts > 0 && !restart.on.empty();
+}
+
+Value RestartDocument(const JobRestart& restart) {
+  return Value::Map{
+      {"attempts", restart.attempts},
+      {"on", ListOf(restart.on, [](RestartReason each) { return Value(RestartReasonName(each)); })},
+      {"backoff_seconds", std::int64_t{restart.backoff.count()}}};
 }
 
 std::string CommandAsWritten(const JobSpec& job) {
@@ -150,8 +162,16 @@ std::string ShowLaunch(const JobSpec& job, const LaunchPod* pod, const Launch& l
   if (pod == nullptr) return text;
   if (!job.sync.empty()) text += "\nBefore the start these are copied:\n";
   for (const JobSync& sync : job.sync) text += fmt::format("  {}\n", SyncLine(sync));
-  if (job.restart.attempts > 0 && !job.restart.on.empty()) {
+  if (StartsAgain(job.restart)) {
     text += fmt::format("\nIt is started again {}.\n", RestartLine(job.restart));
+  }
+  if (job.restart.hang) {
+    text += fmt::format("\nWithout a line of any worker for {} it is ended.\n",
+                        FormatDuration(*job.restart.hang));
+  }
+  if (!job.logs.empty()) {
+    text +=
+        fmt::format("\nStarted detached, it has its log kept in {}.\n", VisibleControls(job.logs));
   }
   return text;
 }
@@ -184,6 +204,9 @@ Value LaunchDocument(const JobSpec& job, const LaunchPod* pod, const Launch& lau
   if (pod == nullptr) return document;
   document.Set("pod", pod->name);
   document.Set("addresses_known", !pod->guessed);
+  const auto& hang = job.restart.hang;
+  document.Set("restart", StartsAgain(job.restart) ? RestartDocument(job.restart) : Value());
+  document.Set("hang_seconds", hang ? Value(std::int64_t{hang->count()}) : Value());
   return document;
 }
 

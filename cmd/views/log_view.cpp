@@ -26,6 +26,8 @@ std::string_view KindName(LogEnd::Kind kind) {
       return "ended";
     case LogEnd::Kind::kDied:
       return "died";
+    case LogEnd::Kind::kReplaced:
+      return "replaced";
     case LogEnd::Kind::kNoSuchJob:
       return "no such job";
     case LogEnd::Kind::kFailed:
@@ -42,6 +44,8 @@ std::string Words(const LogEnd& end, const std::string& job) {
       return ExitCodeText(end.exit_code);
     case LogEnd::Kind::kDied:
       return "the job died without an exit code: was the worker restarted?";
+    case LogEnd::Kind::kReplaced:
+      return "how it ended is not known: another run has taken its place";
     case LogEnd::Kind::kNoSuchJob:
       return fmt::format("there is no job {}", job);
     case LogEnd::Kind::kFailed:
@@ -65,6 +69,8 @@ std::string RemarkWords(const LogRemark& remark, std::size_t workers) {
       return fmt::format("{}{}; trying again", remark.message, pod);
     case LogRemark::Kind::kPod:
       return fmt::format("the pod {}; trying again", remark.message);
+    case LogRemark::Kind::kCut:
+      return "the beginning of the log is not there any more; `--kept` shows what was kept of it";
     case LogRemark::Kind::kGone:
       what = remark.message;
       break;
@@ -73,6 +79,9 @@ std::string RemarkWords(const LogRemark& remark, std::size_t workers) {
       break;
     case LogRemark::Kind::kFailed:
       what = "the job " + ExitCodeDeed(remark.exit_code);
+      break;
+    case LogRemark::Kind::kAnew:
+      what = fmt::format("the job was started anew (run {})", remark.message);
       break;
   }
   return fmt::format(
@@ -128,6 +137,7 @@ void LogView::ShowEnds(const std::vector<WorkerAccess>& workers, const std::vect
       if (ends[i].kind == LogEnd::Kind::kEnded) event.Set("exit_code", ends[i].exit_code);
       if (!ends[i].ended_by.empty()) event.Set("ended_by", ends[i].ended_by);
       if (!ends[i].message.empty()) event.Set("message", ends[i].message);
+      if (!ends[i].next_run.empty()) event.Set("next_run", ends[i].next_run);
       streams_.out << ToJson(event) << '\n';
     }
     return;

@@ -375,6 +375,7 @@ std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
     text += Actions(*plan, failed, form.acts_are_past);
   } else if (plan != nullptr && !failed) {  // under an error it would mislead
     text += "\n" + NoChanges(*plan) + "\n";
+    for (const std::string& line : StandingCostLines(*plan)) text += "\n" + Prose(line) + "\n";
   }
   if (plan != nullptr) text += DriftItems(*plan);
   text += ItemsUnder("Warnings", Problems(diagnostics, Severity::kWarning));

@@ -83,6 +83,7 @@ class PlanView {
       if (!options_.failed) {
         const std::string why = NoChanges(plan_).substr(kNoChanges.size());
         text_ += paint_(Ink::kGreen, std::string(kNoChanges)) + why + "\n";
+        for (const std::string& line : StandingCostLines(plan_)) text_ += line + "\n";
       }
       return std::move(text_);
     }

@@ -75,7 +75,7 @@ std::string ReturnNewsText(const ReturnNews& news) {
 
 std::string WantedJobText(const WantedJob& job) {
   const std::string since = VisibleControls(job.since);
-  std::string text = job.begins ? fmt::format("attempt {} begins since {}", job.attempt, since)
+  std::string text = job.begins ? fmt::format("attempt {} is being started since {}", job.attempt, since)
                                 : fmt::format("attempt {} since {}", job.attempt, since);
   if (!job.by.empty()) text += ", at first by " + VisibleControls(job.by);
   return text;

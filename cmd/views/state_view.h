@@ -34,6 +34,7 @@ struct StatusRow {
   std::vector<std::string> addresses;  // of each worker; empty: it has none yet
   bool deposed = false;                // a node that was replaced, and is still to be deleted
   std::string initiator = {};          // of a queued resource's state: "SERVICE"; empty: not told
+  std::string ends_at = {};            // by its `ttl`, RFC 3339; empty: it does not, or not known
 };
 // A table for each other kind of which the state has something; "": of none.
 std::string OtherTables(const State& settled, const Observation& observation, bool color);

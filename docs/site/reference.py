@@ -198,7 +198,7 @@ RUN_EVENTS = {
 }
 WORKER_EVENTS = {
     "phase": ("a worker comes to another phase: waiting, connecting, running, retrying, done …", "`phase`, `cause`"),
-    "output": ("a line that a worker wrote", "`stream`, `line`, `time` with `--timestamps`"),
+    "output": ("a line that a worker wrote", "`stream`, `line`, `time` with `--timestamps` and of what is kept"),
     "result": ("a worker is done", "`outcome`, `exit_code`, `signal`, `message`, `attempts`, `ran_ms`, `stdout_bytes`, `stderr_bytes`"),
     "summary": ("the last line", "`workers`, `ok`, `failed`, `lost`, `cancelled`, `skipped`, `causes`, `exit_code`, `elapsed_ms`"),
     "remark": ("what was done before the start of a job, or is worth knowing", "`message`"),
@@ -206,6 +206,7 @@ WORKER_EVENTS = {
     "failed": ("who failed first", "`worker`, `cause`, `after_ms`"),
     "node": ("what the service says of the node, where that is why a job has ended", "`state`, `reason`"),
     "restart": ("a job is started again", "`restart`, `of`, `reason`"),
+    "attempt": ("of a log that is kept, the lines of another attempt follow", "`job`, `attempt`, `run`, `time`"),
     "waiting": ("for the pod, or for its workers", "`message`"),
     "interrupted": ("by a Ctrl-C, before a further start", "`message`"),
     "forward": ("a tunnel stands", "`local_port`, `remote_port`, `url`, `worker`"),

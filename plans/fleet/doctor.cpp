@@ -134,6 +134,41 @@ void NoteGangs(const std::vector<std::vector<workers::JobStatus>>& jobs,
   for (const auto& [name, run] : running) {
     if (auto gang = GangOf(found, name)) report->gangs[name] = *std::move(gang);
   }
+  std::set<std::string> over;
+  std::set<std::string> killed;
+  for (const auto& of_worker : jobs) {
+    for (const workers::JobStatus& job : of_worker) {
+      if (job.gang && !report->gangs.contains(job.name)) over.insert(job.name);
+      if (!WhoEnded(job).empty()) killed.insert(job.name);
+    }
+  }
+  for (const std::string& name : over) {
+    auto gang = GangOf(found, name);
+    if (killed.contains(name) || !gang->first || gang->first->reason != "connection" ||
+        gang->first->attempt != gang->attempt) {
+      continue;
+    }
+    report->gangs[name] = *std::move(gang);
+    report->lost.insert(name);
+  }
+}
+
+// What is said of a part of a job that is gone here while the others run.
+Finding LostPart(const workers::JobStatus& job, const DoctorReport& report) {
+  const auto gang = report.gangs.find(job.name);
+  const bool waits = gang != report.gangs.end() && !gang->second.waiting.empty();
+  if (!waits) {
+    return {"job-died",
+            fmt::format("job {} {} here, and goes on elsewhere", job.name, JobStateWords(job)), "",
+            fmt::format("podctl logs {{pod}} {0} --worker {{workers}} --tail 20; what still runs "
+                        "ends with: podctl kill {{pod}} {0}",
+                        job.name)};
+  }
+  return {
+      "job-died",
+      fmt::format("job {} {} here, and the others wait for it", job.name, JobStateWords(job)), "",
+      fmt::format("podctl run {0} --detach  (starts it anew on all)  or  podctl kill {{pod}} {0}",
+                  job.name)};
 }
 
 // A worker whose part of a job is gone while the others wait for it.
@@ -154,6 +189,7 @@ void JudgeJobs(const std::vector<WorkerAnswer>& answers, DoctorReport* report) {
       if (job.state == JobStatus::State::kRunning) running.emplace(job.name, job.run);
     }
   }
+  for (const auto& [name, run] : running) report->running.insert(name);
   NoteGangs(jobs, running, report);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     for (const JobStatus& job : jobs[i]) {
@@ -167,12 +203,7 @@ void JudgeJobs(const std::vector<WorkerAnswer>& answers, DoctorReport* report) {
         }
         continue;
       }
-      report->workers[i].findings.push_back(
-          {"job-died",
-           fmt::format("job {} {} here, and goes on elsewhere", job.name, JobStateWords(job)), "",
-           fmt::format("podctl logs {{pod}} {0} --worker {{workers}} --tail 20; what still runs "
-                       "ends with: podctl kill {{pod}} {0}",
-                       job.name)});
+      report->workers[i].findings.push_back(LostPart(job, *report));
     }
   }
 }

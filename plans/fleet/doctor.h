@@ -2,8 +2,10 @@
 // for what runs on them. Changes nothing, shows nothing.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -14,9 +16,23 @@
 #include "providers/os/clock.h"
 #include "providers/provider.h"
 #include "providers/workers/jobs.h"
+#include "providers/workers/pod_verdict.h"
 #include "providers/workers/probe.h"
 
 namespace podctl {
+
+// What `--probe` found besides what stands with the workers.
+struct ProbeReportOfPod {
+  std::vector<workers::ProbedWorker> workers;  // those that took part, by place
+  bool neighbours = false;                     // they were to connect to each other
+  std::size_t joined = 0;                      // that did
+  std::optional<std::int64_t> slowest;         // between neighbours, kbit/s
+  std::optional<std::int64_t> median;
+  std::vector<std::string> notes;  // no trouble, but good to know
+  std::vector<workers::CollectiveWorker> collective;
+  std::string no_collective;    // a clause: why it was not run; empty: it was
+  std::map<int, int> failures;  // of workers: how often in a row, this time included
+};
 
 struct DoctorReport {
   struct Worker {
@@ -34,9 +50,13 @@ struct DoctorReport {
   std::string unread;
   WorkerGroups died;     // jobs that are over everywhere, and where without an exit code
   WorkerGroups at_work;  // jobs on the TPU: no trouble, but good to know
-  // Of jobs that run without anybody watching, what their workers have told each other, by job.
+  // Of jobs without anybody watching, what their workers have told each other, by job: of those
+  // that run, and of those that are over (`lost`) since a worker was lost.
   std::map<std::string, workers::GangNews> gangs;
-  int per_slice = 0;  // workers of each slice of a multislice, else 0
+  std::set<std::string> lost;
+  std::set<std::string> running;          // jobs, on the TPU or not
+  int per_slice = 0;                      // workers of each slice of a multislice, else 0
+  std::optional<ProbeReportOfPod> probe;  // nullopt: none was asked for, or none could be
 
   std::size_t HealthyWorkers() const;
   bool Healthy() const;

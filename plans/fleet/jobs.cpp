@@ -161,7 +161,8 @@ bool EndRest(WorkerRounds& rounds, const DetachedStart& detached, const Start& s
   for (const WorkerAccess& worker : detached.workers) {
     if (start.already.contains(worker.index)) rest.push_back(worker);
   }
-  KillReport killed = KillJob(rounds, rest, {detached.name, {}, "its other workers are gone"});
+  KillReport killed =
+      KillJob(rounds, rest, rest, {detached.name, {}, "a new start of all its workers"});
   report->interrupted = rounds.stopped();
   if (!report->interrupted && AllAnswered(killed.answers) && !killed.runs) return true;
   report->answers = std::move(killed.answers);
@@ -187,6 +188,9 @@ bool IsRunWithEnd(const std::string& run, const std::string& end) {
 std::string JobStateWords(const JobStatus& job) {
   switch (job.state) {
     case JobStatus::State::kRunning:
+      if (!job.ended_by.empty()) {
+        return "is still being ended by " + workers::WhoOf(job.ended_by);
+      }
       return "runs";
     case JobStatus::State::kEnded:
       if (const std::string who = WhoEnded(job); !who.empty()) {
@@ -201,6 +205,10 @@ std::string JobStateWords(const JobStatus& job) {
 
 std::string WhoEnded(const JobStatus& job) {
   return job.state == JobStatus::State::kEnded ? workers::WhoOf(job.ended_by) : std::string();
+}
+
+bool WaitsForOthers(const JobStatus& job) {
+  return job.state == JobStatus::State::kRunning && job.gang && !job.gang->waiting.empty();
 }
 
 std::optional<workers::GangNews> GangOf(const std::vector<WorkerJobs>& found,
@@ -251,8 +259,51 @@ bool RunsSomewhere(const JobsReport& report, const std::string& name) {
   });
 }
 
-KillReport KillJob(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen,
-                   const workers::JobKill& kill) {
+namespace {
+
+// The run of a gang that was found, which its workers share; empty: it is none.
+std::string GangRun(const std::vector<WorkerJobs>& found) {
+  for (const WorkerJobs& worker : found) {
+    for (const JobStatus& job : worker.jobs) {
+      if (job.gang) return job.run;
+    }
+  }
+  return {};
+}
+
+void AwaitOthers(WorkerRounds& rounds, const std::vector<WorkerAccess>& all,
+                 const std::string& name, KillReport* report) {
+  const std::string run = GangRun(report->found);
+  if (run.empty() || rounds.stopped()) return;
+  std::vector<ssh::Job> jobs;
+  for (const WorkerAccess& worker : all) {
+    const bool asked = std::any_of(
+        report->answers.begin(), report->answers.end(),
+        [&](const WorkerAnswer& answer) { return answer.worker.index == worker.index; });
+    if (!asked) jobs.push_back({worker, workers::AwaitEndCommand(name, run), nullptr});
+  }
+  if (jobs.empty()) return;
+  AskHooks hooks;
+  hooks.words.doing = "ending " + name;
+  report->others = rounds.Ask(jobs, kLongestKillGrace + std::chrono::minutes(1), hooks);
+  for (WorkerJobs& worker : ReadJobs(&report->others)) {
+    std::erase_if(worker.jobs, [&](const JobStatus& job) { return job.run != run; });
+    for (const JobStatus& job : worker.jobs) {
+      const bool runs = job.state == JobStatus::State::kRunning;
+      report->runs = report->runs || runs;
+      if (runs && job.ended_by.empty()) report->untold.push_back(worker.worker);
+      report->became.Add(JobStateWords(job), worker.worker);
+    }
+    if (!worker.jobs.empty()) report->found.push_back(std::move(worker));
+  }
+  std::sort(report->found.begin(), report->found.end(),
+            [](const WorkerJobs& a, const WorkerJobs& b) { return a.worker < b.worker; });
+}
+
+}  // namespace
+
+KillReport KillJob(WorkerRounds& rounds, const std::vector<WorkerAccess>& all,
+                   const std::vector<WorkerAccess>& chosen, const workers::JobKill& kill) {
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : chosen) {
     jobs.push_back({worker, workers::KillCommand(kill), nullptr, nullptr, kEndsByItself});
@@ -273,6 +324,7 @@ KillReport KillJob(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen
                         worker.worker);
     }
   }
+  AwaitOthers(rounds, all, kill.name, &report);
   return report;
 }
 

@@ -23,12 +23,16 @@ struct WorkerJobs {
   std::vector<workers::JobStatus> jobs;
 };
 
-// "runs", "ended with exit code 3", "was killed by KILL (exit code 137)", "was ended by
-// alice@laptop: killed by TERM (exit code 143)", "died without an exit code".
+// "runs", "is still being ended by alice@laptop", "ended with exit code 3", "was killed by KILL
+// (exit code 137)", "was ended by alice@laptop: killed by TERM (exit code 143)", "died without an
+// exit code".
 std::string JobStateWords(const workers::JobStatus& job);
 // Who had it ended: "alice@laptop" of "alice@laptop: podctl kill research train"; empty: nobody
 // did.
 std::string WhoEnded(const workers::JobStatus& job);
+
+// Of a gang: its part here has ended, and it goes on when others' have.
+bool WaitsForOthers(const workers::JobStatus& job);
 
 // What the workers' gangs say of a job, taken together: of the furthest attempt who failed first
 // and who is waited for. nullopt: it is none.
@@ -54,9 +58,15 @@ struct KillReport : JobsReport {
   bool known = false;   // some worker had such a job
   bool runs = false;    // and somewhere it still does
   WorkerGroups became;  // what became of it, by JobStateWords
+  // Of a gang that was to be ended on some of its workers: of the others, who were asked what
+  // became of it there, and where nobody has told them of its end.
+  std::vector<WorkerAnswer> others;
+  std::vector<int> untold;
 };
-KillReport KillJob(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen,
-                   const workers::JobKill& kill);
+// On `chosen`. When that is some of `all`, the pod's, and the job a gang, the others are told by
+// their own: they are waited for, too.
+KillReport KillJob(WorkerRounds& rounds, const std::vector<WorkerAccess>& all,
+                   const std::vector<WorkerAccess>& chosen, const workers::JobKill& kill);
 
 // A job that is to be started: of each worker what it runs, and with which variables.
 struct DetachedStart {

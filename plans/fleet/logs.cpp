@@ -36,7 +36,7 @@ bool IsSilence(const LogRemark& remark) {
 
 bool TellsWhoIsLeft(const LogRemark& remark) {
   return remark.kind == LogRemark::Kind::kDied || remark.kind == LogRemark::Kind::kFailed ||
-         remark.kind == LogRemark::Kind::kGone;
+         remark.kind == LogRemark::Kind::kGone || remark.kind == LogRemark::Kind::kAnew;
 }
 
 bool IsConnectionTrouble(ssh::Outcome outcome) {
@@ -162,6 +162,7 @@ void LogFollower::Read(const std::vector<std::size_t>& indexes, const std::stop_
   std::vector<ssh::Job> jobs;
   {
     std::lock_guard lock(mutex_);
+    const std::string followed = FollowedRun();
     for (const std::size_t index : indexes) {
       Place& place = places_[index];
       workers::LogRequest request = request_;
@@ -172,6 +173,13 @@ void LogFollower::Read(const std::vector<std::size_t>& indexes, const std::stop_
       if (!place.run.empty()) request.tail.reset();
       request.seen = place.before;
       request.run = place.run;
+      request.only = request.follow && place.bound;
+      if (request.follow && !place.bound && !followed.empty()) {
+        // Who is reached late may have another one by now, which is none of the others'.
+        if (place.run != followed) request.seen = 0;
+        request.run = followed;
+        request.only = true;
+      }
       request.follow = request.follow && !in_turn_;
       jobs.push_back({place.worker, workers::LogCommand(request), nullptr});
     }
@@ -195,7 +203,11 @@ void LogFollower::OnLine(std::size_t index, ssh::Stream stream, std::string_view
     if (note->kind == workers::LogNote::Kind::kBegin) {
       place.begin = note->offset;
       place.run = note->run;
+      place.bound = true;
       if (std::exchange(place.lost, false)) Note(place, {});
+      if (!request_.tail && note->offset > place.before) {
+        Note(place, {.kind = LogRemark::Kind::kCut});
+      }
     } else {
       place.note = std::move(note);
     }
@@ -225,20 +237,51 @@ void LogFollower::OnResult(std::size_t index, const ssh::WorkerResult& result) {
   if (result.ok() && place.note) {
     const bool runs_on = place.note->kind == workers::LogNote::Kind::kRunning;
     if (runs_on && request_.follow) return Retry(&place, result);
-    place.open = false;
-    place.end.kind = runs_on                                              ? LogEnd::Kind::kOpen
-                     : place.note->kind == workers::LogNote::Kind::kEnded ? LogEnd::Kind::kEnded
-                                                                          : LogEnd::Kind::kDied;
-    place.end.exit_code = place.note->exit_code;
-    place.end.ended_by = place.note->ended_by;
-    if (request_.follow) NoteDeath(place);
-    return;
+    return Close(&place, *place.note);
   }
   Retry(&place, result);
 }
 
+// With the lock held. The one run that all of those have who were reached; empty: none, or several.
+std::string LogFollower::FollowedRun() const {
+  std::string run;
+  for (const Place& place : places_) {
+    if (!place.bound || place.run == run) continue;
+    if (!run.empty()) return {};
+    run = place.run;
+  }
+  return run;
+}
+
+// With the lock held.
+void LogFollower::Close(Place* place, const workers::LogNote& note) {
+  using Note = workers::LogNote::Kind;
+  place->open = false;
+  LogEnd& end = place->end;
+  const bool replaced = note.kind == Note::kReplaced;
+  if (replaced && !note.former && !place->bound) {
+    end.kind = LogEnd::Kind::kNoSuchJob;  // what the others run was never there
+    return;
+  }
+  if (replaced && !note.former) {
+    end.kind = LogEnd::Kind::kReplaced;
+  } else {
+    const Note how = note.former.value_or(note.kind);
+    end.kind = how == Note::kRunning ? LogEnd::Kind::kOpen
+               : how == Note::kEnded ? LogEnd::Kind::kEnded
+                                     : LogEnd::Kind::kDied;
+  }
+  end.exit_code = note.exit_code;
+  end.ended_by = note.ended_by;
+  if (replaced) end.next_run = note.run;
+  if (request_.follow) NoteDeath(*place);
+}
+
 // With the lock held. At once, not when all have ended: the others may wait for this one for hours.
 void LogFollower::NoteDeath(const Place& place) {
+  if (!place.end.next_run.empty()) {
+    return Note(place, {.kind = LogRemark::Kind::kAnew, .message = place.end.next_run});
+  }
   const bool died = place.end.kind == LogEnd::Kind::kDied;
   if (!died && place.end.exit_code == 0) return;
   Note(place, {.kind = died ? LogRemark::Kind::kDied : LogRemark::Kind::kFailed,
@@ -430,6 +473,13 @@ int LogsReport::ExitCode() const {
     }
   }
   return codes.size() == 1 && *codes.begin() >= 0 ? *codes.begin() : 1;
+}
+
+std::string LogsReport::NextRun() const {
+  for (const LogEnd& end : ends) {
+    if (!end.next_run.empty()) return end.next_run;
+  }
+  return {};
 }
 
 void LogsReport::LeaveOutOthers(std::vector<WorkerAccess>* workers) {

@@ -28,6 +28,9 @@ namespace podctl {
 //
 // Each worker's place in its log is counted in bytes, so nothing is told twice and nothing is left
 // out. Lines are delivered one at a time, from several threads in turn.
+//
+// A log that is followed is that of one run: the one that was there on a worker when it was first
+// reached. Where another has taken its place, that worker is read no further.
 
 // How far the log of one worker was read.
 struct LogPlace {
@@ -38,9 +41,10 @@ using LogPlaces = std::map<int, LogPlace>;  // by worker
 
 struct LogEnd {
   enum class Kind {
-    kOpen,   // not followed, and there will be more
-    kEnded,  // with `exit_code`
-    kDied,   // the job is gone without an exit code
+    kOpen,      // not followed, and there will be more
+    kEnded,     // with `exit_code`
+    kDied,      // the job is gone without an exit code
+    kReplaced,  // `next_run` has taken its place, and how it ended nobody knows any more
     kNoSuchJob,
     kFailed,   // `message` says why the log cannot be read
     kStopped,  // by the caller
@@ -49,6 +53,8 @@ struct LogEnd {
   int exit_code = 0;
   std::string message;
   std::string ended_by = {};  // of kEnded: who asked for that; empty: nobody known
+  // Of the first four: the run that was started in its place meanwhile; empty: none is known of.
+  std::string next_run = {};
 };
 
 // What there is to tell of workers while their logs are read.
@@ -61,6 +67,8 @@ struct LogRemark {
     kGone,     // so is their pod, `message`, while `followed` others are followed
     kDied,     // the job there, without an exit code, while `followed` others are followed
     kFailed,   // likewise, with `exit_code`
+    kAnew,     // likewise: it was started anew there, as the run `message`
+    kCut,      // the beginning of their logs is not on them any more
   };
   Kind kind = Kind::kBack;
   std::string message = {};
@@ -119,6 +127,7 @@ class LogFollower {
     std::optional<std::uint64_t> begin;    // where the log was taken up, as the worker says
     std::optional<workers::LogNote> note;  // the last word of this connection
     std::string run;
+    bool bound = false;         // reached: `run` was there, and is the one that is followed
     Clock::SteadyTime heard{};  // when it last said something
     Clock::SteadyTime again{};  // not before
     int failures = 0;           // in a row
@@ -131,6 +140,8 @@ class LogFollower {
   void Read(const std::vector<std::size_t>& indexes, const std::stop_token& stop);
   void OnLine(std::size_t index, ssh::Stream stream, std::string_view line);
   void OnResult(std::size_t index, const ssh::WorkerResult& result);
+  std::string FollowedRun() const;
+  void Close(Place* place, const workers::LogNote& note);
   void NoteDeath(const Place& place);
   void Note(const Place& place, LogRemark remark);
   void Fail(Place* place, std::string why);
@@ -174,6 +185,8 @@ struct LogsReport {
 
   // The job's own code where all of them agree on one; what goes on counts as 0. Else 1.
   int ExitCode() const;
+  // A run that has taken the place of one that was read; empty: none is known of.
+  std::string NextRun() const;
   // Drops who never had the job, here and of `workers`, the ones that were asked: a job may run on
   // some only. Where nobody is known to have it, nothing is dropped.
   void LeaveOutOthers(std::vector<WorkerAccess>* workers);

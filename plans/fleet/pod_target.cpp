@@ -111,12 +111,16 @@ PodTarget TargetOf(const std::string& name, const PodRecord& record,
   PodTarget target{PodAddress(pod).Text(), AccessToWorkers(pod, record), record.exec_env};
   if (unread) DistrustUnread(*unread, &target.workers);
   for (WorkerAccess& worker : target.workers) known_hosts.Consult(worker);
-  const auto begin = name.find_first_of("[/");
-  if (begin == std::string::npos) return target;
-  target.named = name.substr(name[begin] == '[' ? begin : begin + 1);
-  target.within_named = name[begin] == '[' && name.find('/', begin) == std::string::npos;
-  if (target.named.empty()) target.named = "/";  // which names no workers
+  TakeNamedWorkers(name, &target);
   return target;
+}
+
+void TakeNamedWorkers(const std::string& name, PodTarget* target) {
+  const auto begin = name.find_first_of("[/");
+  if (begin == std::string::npos) return;
+  target->named = name.substr(name[begin] == '[' ? begin : begin + 1);
+  target->within_named = name[begin] == '[' && name.find('/', begin) == std::string::npos;
+  if (target->named.empty()) target->named = "/";  // which names no workers
 }
 
 namespace {

@@ -44,6 +44,9 @@ std::optional<Error> LearnAttributes(Provider& provider, const std::stop_token& 
 PodTarget TargetOf(const std::string& name, const PodRecord& record,
                    const std::optional<Error>& unread, ssh::KnownHostsFiles& known_hosts);
 
+// Takes over the workers that `name` holds beside the pod's.
+void TakeNamedWorkers(const std::string& name, PodTarget* target);
+
 // The workers that `selection` means (providers/base/worker_selection.h); empty: `fallback`. Where
 // slices alone were named with the pod, the numbers are those within each of them.
 Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,

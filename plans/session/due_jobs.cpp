@@ -184,6 +184,7 @@ std::string TextOfStart(const JobSpec& job, const SyncDoors& doors, const std::s
     for (std::string& word : words) word = Quoted(word);
     text += KeyAndText("docker", Join(words, " "));
   }
+  if (!job.logs.empty()) text += KeyAndText("logs", Quoted(job.logs));
   for (const JobSync& sync : job.sync) text += SyncOf(job, sync, doors, base, problems);
   return text;
 }
@@ -257,7 +258,8 @@ namespace {
 
 // What of a plan ends whatever runs on the pod; "" where nothing does.
 std::string_view EndOfJobs(const Change& change) {
-  if (AsPod(change) != nullptr) {
+  if (const PodChange* pod = AsPod(change)) {
+    if (!pod->lost.empty()) return "";  // with its node whatever ran there is gone already
     if (IsReplace(change)) return "its replacement";
     return IsDelete(change) && change.address.deposed.empty() ? "its deletion" : "";
   }

@@ -88,11 +88,13 @@ Result<SameCode> SameCode::Find(const CodeDoors& doors, const JobSpec& job,
                         fmt::format("holds something else, and its commit {} cannot be had ({})",
                                     commit, exported.error().message));
     }
+    sync.shown = fmt::format("{} of commit {}", sync.source, commit);
     sync.source = *exported + (where.name.empty() ? "" : "/" + where.name);
     if (!Holds(doors, sync, code[i])) {
       return CodeIsGone(job, job.sync[i],
                         fmt::format("holds something else, and so does its commit {}: it had "
-                                    "changes that were not committed",
+                                    "changes that were not committed, or git writes it otherwise "
+                                    "than it lay there (`.gitattributes`)",
                                     commit));
     }
     same.sync_.push_back(std::move(sync));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -30,7 +31,48 @@ std::string Protected(const PodSpec& pod, const char* end) {
                      PodAddress(pod.name), end);
 }
 
+// nullopt: when it was made is not known.
+std::optional<std::chrono::sys_seconds> EndOfTtl(const PodSpec& pod, const PodRecord& record) {
+  const auto made = ParseTimestamp(record.observed["createTime"].AsString());
+  if (!made) return std::nullopt;
+  return *made + std::chrono::ceil<std::chrono::seconds>(*pod.ttl);
+}
+
+PlannedEnd EndOf(const PodSpec& pod, const PodRecord& record) {
+  PlannedEnd end{pod.name, "", ""};
+  std::vector<std::string> parts;
+  const std::string it = PodAddress(pod.name).Text();
+  const bool is_protected = pod.lifecycle.prevent_destroy;
+  if (pod.ttl && !is_protected) {
+    const std::string ttl = FormatDuration(*pod.ttl);
+    if (const auto at = EndOfTtl(pod, record)) {
+      end.at = FormatTimestamp(*at);
+      parts.push_back(fmt::format("deletes {} at {}, when its ttl of {} is over", it, end.at, ttl));
+    }
+  }
+  if (pod.idle && !(is_protected && pod.idle->then == IdleSpec::Then::kDelete)) {
+    parts.push_back(fmt::format("{} {} after {} in which nobody uses it",
+                                WhatWatchDoes(pod.idle->then), parts.empty() ? it : "it",
+                                FormatDuration(pod.idle->after)));
+  }
+  if (!parts.empty()) end.sentence = fmt::format("`podctl watch` {}.", Join(parts, ", and "));
+  return end;
+}
+
 }  // namespace
+
+std::vector<PlannedEnd> PlannedEnds(const Spec& spec, const State& settled) {
+  std::vector<PlannedEnd> ends;
+  for (const PodSpec* pod : DeclaredPods(spec)) {
+    const PodRecord* record = Pods(settled).Get(PodAddress(pod->name));
+    if (record == nullptr || !record->exists() || !record->observed.is_map()) continue;
+    PlannedEnd end = EndOf(*pod, *record);
+    if (!end.sentence.empty()) ends.push_back(std::move(end));
+  }
+  std::sort(ends.begin(), ends.end(),
+            [](const PlannedEnd& a, const PlannedEnd& b) { return a.pod < b.pod; });
+  return ends;
+}
 
 std::optional<std::string> NoteOnEnds(const Spec& spec) {
   constexpr std::size_t kMost = 5;
@@ -94,21 +136,20 @@ std::optional<PodEnd> PodEnds::OverTtl(const PodSpec& pod, const PodRecord& reco
     TellOnce(pod.name, Protected(pod, "its ttl"), tell);
     return std::nullopt;
   }
-  const auto made = ParseTimestamp(record.observed["createTime"].AsString());
-  if (!made) {
+  const auto end = EndOfTtl(pod, record);
+  if (!end) {
     TellOnce(pod.name,
              fmt::format("when {} was made is not known, so its ttl of {} cannot be kept",
                          PodAddress(pod.name), ttl),
              tell);
     return std::nullopt;
   }
-  const auto end = *made + std::chrono::ceil<std::chrono::seconds>(*pod.ttl);
-  if (clock.Now() >= end) {
+  if (clock.Now() >= *end) {
     return PodEnd{pod.name, IdleSpec::Then::kDelete, fmt::format("its ttl of {} is over", ttl)};
   }
   TellOnce(pod.name,
            fmt::format("{} will be deleted at {}, when its ttl of {} is over", PodAddress(pod.name),
-                       FormatTimestamp(end), ttl),
+                       FormatTimestamp(*end), ttl),
            tell);
   return std::nullopt;
 }

@@ -21,6 +21,15 @@ namespace podctl {
 // What a plan says of them, a sentence or two; nullopt: the spec names none.
 std::optional<std::string> NoteOnEnds(const Spec& spec);
 
+// How a pod that is there is to end by itself, for who asks how things stand.
+struct PlannedEnd {
+  std::string pod;
+  std::string at;        // of its `ttl`, RFC 3339; empty: it has none that ends it
+  std::string sentence;  // "`podctl watch` deletes pod.a at 2026-…, when its ttl of 12h is over."
+};
+// By name.
+std::vector<PlannedEnd> PlannedEnds(const Spec& spec, const State& settled);
+
 // What is due for a pod.
 struct PodEnd {
   std::string pod;

@@ -41,29 +41,44 @@ bool ComesBack(const JobSpec& job) {
                      [&](RestartReason reason) { return job.restart.on.contains(reason); });
 }
 
-Result<bool> WantedJobsEdit::Swap(const std::string& pod, const std::string& job,
-                                  const std::optional<WantedJob>& before,
-                                  const std::optional<WantedJob>& after) const {
+Result<bool> WantedJobsEdit::Edit(const std::string& pod, const Change& change) const {
   StateEdit edit(doors_.open_store(), doors_.random);
   if (auto locked = edit.Lock(doors_.lock, doors_.stop); !locked) return locked.error();
   if (auto loaded = edit.Load(); !loaded) return loaded.error();
   const Address address = PodAddress(pod);
-  const PodRecord* known = Pods(std::as_const(edit).state()).Get(address);
-  if (known == nullptr) {
+  if (!Pods(edit.state()).contains(address)) {
     return MakeError(ErrorCode::kNotFound, fmt::format("{} is not in the state", address));
   }
-  const auto there = known->jobs.find(job);
-  const bool as_read =
-      there == known->jobs.end() ? !before.has_value() : before && there->second == *before;
-  if (!as_read) return false;
-  auto& jobs = Pods(edit.state()).at(address).jobs;
-  if (after) {
-    jobs[job] = *after;
-  } else {
-    jobs.erase(job);
-  }
+  if (!change(&Pods(edit.state()).at(address).jobs)) return false;
   if (auto saved = edit.Save(); !saved) return saved.error();
   return true;
+}
+
+Result<bool> WantedJobsEdit::Swap(const std::string& pod, const std::string& job,
+                                  const std::optional<WantedJob>& before,
+                                  const std::optional<WantedJob>& after) const {
+  return Edit(pod, [&](std::map<std::string, WantedJob>* jobs) {
+    const auto there = jobs->find(job);
+    const bool as_read =
+        there == jobs->end() ? !before.has_value() : before && there->second == *before;
+    if (as_read && after) (*jobs)[job] = *after;
+    if (as_read && !after) jobs->erase(job);
+    return as_read;
+  });
+}
+
+Result<std::optional<WantedJob>> WantedJobsEdit::Forget(const std::string& pod,
+                                                        const std::string& job) const {
+  std::optional<WantedJob> was;
+  const auto done = Edit(pod, [&](std::map<std::string, WantedJob>* jobs) {
+    const auto there = jobs->find(job);
+    if (there == jobs->end()) return false;
+    was = std::move(there->second);
+    jobs->erase(there);
+    return true;
+  });
+  if (!done) return done.error();
+  return was;
 }
 
 RunRequest Again(const WantedJob& wanted) {
@@ -75,6 +90,15 @@ RunRequest Again(const WantedJob& wanted) {
   request.attempt = wanted.begins ? wanted.attempt : wanted.attempt + 1;
   return request;
 }
+
+namespace {
+
+bool IsForgotten(JobPod& pod, const std::string& job) {
+  const auto record = pod.Record();
+  return record && !record->jobs.contains(job);
+}
+
+}  // namespace
 
 WantedStart StartWanted(const WantedStartDoors& doors, const Spec& spec, const JobSpec& job,
                         RunRequest request, const std::optional<WantedJob>& before, bool again,
@@ -124,6 +148,12 @@ WantedStart StartWanted(const WantedStartDoors& doors, const Spec& spec, const J
   }
   const auto told = doors.edit.Swap(job.pod, job.name, wanted, after);
   if (!told) start.left_open = told.error();
+  if (told && !*told && IsForgotten(doors.detach.pod, job.name)) {
+    // Whoever ended it found nothing yet that ran.
+    KillJob(doors.detach.rounds, start.report.start.workers, start.report.start.workers,
+            {job.name, {}, "somebody, while it began"});
+    start.forgotten = true;
+  }
   return start;
 }
 
@@ -140,6 +170,11 @@ WantedStart StartAnew(const ReturnDoors& doors, const DetachDoors& detach, const
   if (known != record->jobs.end()) before = known->second;
   start = StartWanted({detach, doors.edit, doors.clock, doors.Code(spec)}, spec, job, request,
                       before, false, hooks);
+  if (start.forgotten) {
+    start.error =
+        MakeError(ErrorCode::kAborted, fmt::format("somebody ended {} while it began", job.name),
+                  fmt::format("`podctl jobs {}` shows what is left of it.", job.pod));
+  }
   if (start.taken) {
     start.error = MakeError(ErrorCode::kAborted,
                             fmt::format("somebody else starts {} just now, or ends it", job.name),
@@ -244,7 +279,11 @@ class Return {
   bool brought_back() const { return brought_back_; }
 
   bool StartAgain(const JobSpec& job, const WantedJob& wanted, const std::string& because) {
-    const RunRequest request = Again(wanted);
+    RunRequest request = Again(wanted);
+    // On another node it may have run for a while, whoever saw it.
+    const auto record = doors_.pods.Record(job.pod);
+    const bool elsewhere = record && !wanted.uid.empty() && wanted.uid != record->uid();
+    if (elsewhere) request.attempt = wanted.attempt + 1;
     ReturnNews news = NewsOf(ReturnNews::What::kComesBack, job.pod, job.name, request.attempt);
     news.attempts = job.restart.attempts + 1;
     news.because = because;
@@ -258,6 +297,10 @@ class Return {
     const WantedStart start =
         StartWanted(start_doors, spec_, job, request, wanted, true, listener_.Hooks());
     if (start.taken) return Tell(news, ReturnNews::What::kTaken);
+    if (start.forgotten) {
+      news.because = "somebody while it began";
+      return Tell(news, ReturnNews::What::kEndedByHand);
+    }
     if (start.error || !start.report.report.Whole()) {
       news.error = start.error;
       news.report = &start.report;
@@ -299,8 +342,8 @@ class Return {
     if (!ready) return false;
     const auto watcher = listener_.WatchLook(ready->target.address);
     WorkerRounds rounds(doors_.transport, *watcher, doors_.stops.drain, doors_.stops.leave);
-    const KillReport killed =
-        KillJob(rounds, ready->workers, {job.name, {}, "podctl, since others had lost it"});
+    const KillReport killed = KillJob(rounds, ready->workers, ready->workers,
+                                      {job.name, {}, "podctl, since others had lost it"});
     if (AllAnswered(killed.answers) && !killed.runs) return true;
     TellSilent(job, wanted, killed.answers);
     return false;

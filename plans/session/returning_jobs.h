@@ -47,8 +47,14 @@ class WantedJobsEdit {
   Result<bool> Swap(const std::string& pod, const std::string& job,
                     const std::optional<WantedJob>& before,
                     const std::optional<WantedJob>& after) const;
+  // Takes off whatever stands there, and gives it; nullopt: nothing does. Errors as of Swap.
+  Result<std::optional<WantedJob>> Forget(const std::string& pod, const std::string& job) const;
 
  private:
+  using Change = std::function<bool(std::map<std::string, WantedJob>* jobs)>;
+  // False: `change`, which is called with the lock held, wanted nothing to be saved.
+  Result<bool> Edit(const std::string& pod, const Change& change) const;
+
   const Doors doors_;
 };
 
@@ -65,6 +71,7 @@ struct WantedStartDoors {
 struct WantedStart {
   DetachReport report;             // empty where it did not come to that, because of:
   bool taken = false;              // somebody else, who was first
+  bool forgotten = false;          // somebody took it off the state meanwhile: it was ended again
   std::optional<Error> error;      // the state, or the code
   std::optional<Error> left_open;  // it was started, and the state could not be told
 };

@@ -355,7 +355,8 @@ RoundEnd WatchSession::LookAtJobs() {
   std::erase_if(wanted_, [&](const auto& of_pod) { return !IsWatched(of_pod.first); });
   const WantedLook look = listener_.LookAtJobs(*spec_, wanted_);
   if (apply_doors_.drain.stop_requested()) return RoundEnd::kInterrupted;
-  if (look == WantedLook::kFailed) return RoundEnd::kFailed;
+  // A pod that is taken back while its job starts is the rule here: no reason to look less often.
+  if (look == WantedLook::kFailed) return RoundEnd::kBlocked;
   acted_ = acted_ || look == WantedLook::kBroughtBack;
   return look == WantedLook::kBroughtBack ? RoundEnd::kActed : RoundEnd::kNothing;
 }

@@ -13,6 +13,7 @@
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
+#include "providers/gcp/storage_place.h"
 #include "state/thing_name.h"
 
 namespace podctl {
@@ -30,11 +31,11 @@ constexpr int kMostDevices = 4096;
 constexpr std::size_t kMostSyncs = 100;
 
 constexpr Pattern kCommandFlag{"-*[A-Za-z0-9_.][A-Za-z0-9_.-]*", "letters, digits, _, - and ."};
-// Names of buckets: https://cloud.google.com/storage/docs/buckets#naming
-constexpr Pattern kResume{"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/.*)?",
-                          "gs://BUCKET/PREFIX, with the name of a bucket"};
 constexpr Pattern kDevices{"auto|[0-9]{1,4}", "auto, a number of devices, or a list such as [1]",
                            "integer"};
+
+constexpr Pattern kBucketPlace{"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/.*)?",
+                               "gs://BUCKET or gs://BUCKET/PREFIX"};
 
 Shape Words(const Shape& of) {
   return shape::ListOf(of).Within(0, kMostWords);
@@ -98,31 +99,18 @@ std::vector<Key> JobKeys() {
       {"restart", "When it is started again.", RestartShape()},
       {"resume",
        "Where it keeps its checkpoints: `gs://BUCKET/PREFIX`, which it finds in PODCTL_RESUME.",
-       shape::Text().Like(kResume)},
+       shape::Text().Like(kBucketPlace)},
       {"workers", "Some of the workers: `0,2-3`.", shape::Workers()},
       {"runConfig", "Of the launcher `estimator`: fields of TPUConfig and RunConfig.",
        RunConfigShape()},
       {"autostart", "`true`: apply starts it once it has made, replaced or bootstrapped the pod.",
        shape::Bool()},
+      {"logs", "Where the log of a detached job is kept while it runs: `gs://BUCKET/PREFIX`.",
+       shape::Text().Like(kBucketPlace)},
       {"terminationGracePeriod",
        "From TERM to KILL when it is ended: `30s` unless given, at most "
        "`1h`.",
        shape::Duration()}};
-}
-
-// As kResume has it.
-bool IsResumePlace(std::string_view text) {
-  constexpr std::string_view kScheme = "gs://";
-  constexpr std::size_t kShortest = 3;
-  constexpr std::size_t kLongest = 222;
-  if (!text.starts_with(kScheme)) return false;
-  const std::string_view bucket = text.substr(kScheme.size(), text.find('/', kScheme.size()) -
-                                                                  kScheme.size());
-  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  return bucket.size() >= kShortest && bucket.size() <= kLongest && is_plain(bucket.front()) &&
-         is_plain(bucket.back()) && std::all_of(bucket.begin(), bucket.end(), [&](char c) {
-           return is_plain(c) || c == '.' || c == '_' || c == '-';
-         });
 }
 
 bool IsFlagOfCommand(std::string_view name) {
@@ -185,6 +173,7 @@ class JobReader {
                             {"workers", by(&JobReader::ReadWorkers)},
                             {"runConfig", by(&JobReader::ReadConfig)},
                             {"autostart", by(&JobReader::ReadAutostart)},
+                            {"logs", by(&JobReader::ReadLogs)},
                             {"terminationGracePeriod", by(&JobReader::ReadGrace)}});
   }
 
@@ -213,6 +202,22 @@ class JobReader {
 
   void ReadAutostart(const YamlNode& node, const Slot& slot) {
     job_.autostart = reader_.ReadBool(node, slot).value_or(false);
+  }
+
+  // gs://BUCKET/PREFIX.
+  std::string ReadBucketPlace(const YamlNode& node, const Slot& slot) {
+    const auto url = reader_.ReadPlain(node, slot);
+    if (!url) return {};
+    if (const auto place = gcp::ParseStoragePlace(*url); !place) {
+      reader_.Error(node, slot, place.error().message, place.error().hint);
+      return {};
+    }
+    return *url;
+  }
+
+  void ReadLogs(const YamlNode& node, const Slot& slot) { job_.logs = ReadBucketPlace(node, slot); }
+  void ReadResume(const YamlNode& node, const Slot& slot) {
+    job_.resume = ReadBucketPlace(node, slot);
   }
 
   // A job knows one pod, its own: the others may be there or not when it runs.
@@ -500,17 +505,6 @@ class JobReader {
     }
   }
 
-  void ReadResume(const YamlNode& node, const Slot& slot) {
-    const auto place = reader_.ReadPlain(node, slot);
-    if (!place) return;
-    if (!IsResumePlace(*place)) {
-      reader_.Error(node, slot, fmt::format("`resume` cannot be {}", FoundWords(node)),
-                    fmt::format("{}", kResume.words));
-      return;
-    }
-    job_.resume = *place;
-  }
-
   void ReadWorkers(const YamlNode& node, const Slot& slot) {
     const auto text = reader_.ReadPlain(node, slot);
     if (!text) return;
@@ -535,6 +529,11 @@ class JobReader {
     const YamlEntry* launcher = job.Find("launcher");
     const YamlNode& at = launcher == nullptr ? key : *launcher->value;
     const Slot place = launcher == nullptr ? slot : slot.Below("launcher");
+    const YamlEntry* logs = job.Find("logs");
+    if (logs != nullptr && job_.launcher == Launcher::kShell) {
+      reader_.Error(*logs->key, slot.Below("logs"), "`logs` is not for the launcher `shell`",
+                    "any other one keeps them; `pjrt` unless given");
+    }
     if (RunsOnWorkerZero(job_.launcher)) {
       const YamlEntry* workers = job.Find("workers");
       if (workers != nullptr && !job_.workers.empty() && job_.workers != "0") {

@@ -48,6 +48,7 @@ struct JobSync {
   std::string source;                // already relative to the current folder
   std::string destination;           // on the workers
   std::vector<std::string> exclude;  // patterns of names, or of paths below the source
+  std::string shown = {};  // how people call the source, where that lies elsewhere for now
 };
 
 enum class RestartReason {
@@ -101,6 +102,7 @@ struct JobSpec {
   std::vector<std::pair<std::string, Value>> run_config;
   bool autostart = false;
   std::string resume;  // "gs://BUCKET/PREFIX", where the program keeps its checkpoints; empty: none
+  std::string logs;  // "gs://BUCKET/PREFIX", where its log is kept; empty: nowhere
   // From TERM to KILL, when it is to end. Whole seconds.
   std::chrono::seconds grace = kEndingGrace;
   SourcePlace place;  // of the job's key

@@ -18,6 +18,7 @@
 #include "plans/spec/spec_files.h"
 #include "plans/spec/variables.h"
 #include "providers/base/digest.h"
+#include "providers/base/text.h"
 #include "state/store.h"
 #include "state/thing_name.h"
 
@@ -46,7 +47,7 @@ class Loader {
     DropPriceFiles();
     for (const SpecDocument& document : documents_) {
       spec.files.push_back(document.file->name());
-      if (document.root == nullptr) continue;
+      if (document.root == nullptr || IsPriceFile(*document.root)) continue;
       // Most specs name none, and to walk through all of a large one for it takes its time. With a
       // backslash the key may be written in escapes.
       const std::string& text = document.file->text();
@@ -82,6 +83,18 @@ class Loader {
     std::erase_if(documents_, [&](const SpecDocument& one) {
       return prices_of(one) == nullptr && named.contains(one.file->name());
     });
+  }
+
+  // One that no spec names, given as if it were one.
+  bool IsPriceFile(const YamlNode& root) {
+    if (!LooksLikePrices(root)) return false;
+    has_section_ = true;  // there is nothing else to be said of it
+    Diagnostic problem = DiagnosticAt(root, root.Place(), "this is a file of prices, and no spec");
+    problem.suggestion =
+        fmt::format("a spec names it, and is checked together with it: `prices: ./{}`",
+                    std::string_view(root.file->name()).substr(root.file->name().rfind('/') + 1));
+    problems_.Add(std::move(problem));
+    return true;
   }
 
   // Names and lengths go in as well, so that no two specs look the same put together.
@@ -251,7 +264,7 @@ class Loader {
     if (price_document_.root == nullptr) return;
     const Variables none;
     ValueReader reader(none, environment_, problems_);
-    spec.prices = ReadPrices(*price_document_.root, reader);
+    spec.prices = ReadPrices(*price_document_.root, options_.last_day, reader);
   }
 
   std::string StatePlace(ValueReader& reader, const YamlNode& node, const std::string& state) {

@@ -38,6 +38,8 @@ struct LoadOptions {
   // What the other states say that the spec names; null: nobody asked them yet, and references to
   // their outputs stay as they are written.
   std::shared_ptr<const OtherOutputs> other_outputs = {};
+  // The last day of which prices can be, "2026-11-01"; empty: of any.
+  std::string last_day = {};
 };
 
 // The Spec is usable only when `diagnostics` has no errors afterwards.

@@ -48,7 +48,8 @@ struct Item {
 
 class PriceReader {
  public:
-  explicit PriceReader(ValueReader& reader) : reader_(reader) {}
+  PriceReader(const std::string& last_day, ValueReader& reader)
+      : last_day_(last_day), reader_(reader) {}
 
   PriceBook Read(const YamlNode& root) {
     // Who writes a spec may name any file, and what stands in it is nobody's business here.
@@ -83,11 +84,14 @@ class PriceReader {
   void ReadDay(const YamlNode& node, const Slot& slot) {
     const auto text = reader_.ReadPlain(node, slot);
     if (!text) return;
-    if (IsDay(*text)) {
-      book_.as_of = *text;
-    } else {
+    if (!IsDay(*text)) {
       reader_.Error(node, slot, fmt::format("{} is no day", FoundWords(node)),
                     "write it as 2026-11-01");
+    } else if (!last_day_.empty() && *text > last_day_) {
+      reader_.Error(node, slot, fmt::format("{} is still to come", FoundWords(node)),
+                    "write the day on which these prices were looked up");
+    } else {
+      book_.as_of = *text;
     }
   }
 
@@ -117,6 +121,7 @@ class PriceReader {
 
   void ReadItem(const YamlNode& node, const Slot& slot) {
     Item item;
+    if (IsCutByComma(node, slot)) return;
     bool sound = HasAll(node, slot, ItemShape());
     const auto take = [&](auto read, auto* into) {
       return [this, read, into, &sound](const YamlNode& value, const Slot& at) {
@@ -126,6 +131,11 @@ class PriceReader {
       };
     };
     const auto word = [&](const YamlNode& value, const Slot& at) {
+      if (value.is_scalar() && value.text == "preemptible") {
+        sound = false;
+        return reader_.Error(value, at, "there is no tier `preemptible`",
+                             "write `spot`, which is that of preemptible ones, too");
+      }
       const auto found = reader_.ReadWord(value, at, ItemShape().At("tier"));
       sound = sound && found;
       if (found) item.tier = *found;
@@ -147,11 +157,44 @@ class PriceReader {
     book_.per_chip_hour.emplace(key, item.price);
   }
 
+  // {perChipHour: 2,00} is the amount 2 and a key 00.
+  bool IsCutByComma(const YamlNode& node, const Slot& slot) {
+    if (!node.is_map()) return false;
+    for (std::size_t i = 1; i < node.entries.size(); ++i) {
+      const YamlNode& key = *node.entries[i].key;
+      const YamlEntry& before = node.entries[i - 1];
+      const bool is_rest = node.entries[i].value->kind == YamlNode::Kind::kNull &&
+                           IsDigits(key.text) && before.key->text == "perChipHour" &&
+                           before.value->is_scalar() && IsDigits(before.value->text);
+      if (!is_rest) continue;
+      reader_.Error(
+          key, slot, "a comma ends the amount before it",
+          fmt::format("write its decimals behind a point: {}.{}", before.value->text, key.text));
+      return true;
+    }
+    return false;
+  }
+
+  static bool IsDigits(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+  }
+
   std::optional<std::string> Type(const YamlNode& node, const Slot& slot) {
     auto text = reader_.ReadPlain(node, slot);
     if (!text) return std::nullopt;
     const std::string chip = gcp::ChipTypeNamed(*text);
     if (!chip.empty()) return chip;
+    const auto dash = text->rfind('-');
+    if (dash != text->npos && IsDigits(std::string_view(*text).substr(dash + 1))) {
+      const std::string of_it = gcp::ChipTypeNamed(text->substr(0, dash));
+      if (!of_it.empty()) {
+        reader_.Error(
+            node, slot,
+            fmt::format("{} is an acceleratorType, and a price is of one chip", FoundWords(node)),
+            fmt::format("write `{}`, the type of its chips", of_it));
+        return std::nullopt;
+      }
+    }
     // New ones come.
     const std::vector<std::string> known = gcp::ChipTypes();
     const std::string near = DidYouMean(*text, known);
@@ -180,12 +223,19 @@ class PriceReader {
     }
     const bool is_amount = number && *number <= kHighestPrice && *number >= 0;
     if (is_amount && !std::signbit(*number)) return number;
+    std::string hint = "of the file's currency, without a sign: 1.2";
+    const std::string text = node.is_scalar() ? node.text : "";
+    if (const auto comma = text.find(','); comma != text.npos) {
+      const std::string pointed = text.substr(0, comma) + "." + text.substr(comma + 1);
+      if (ParseNumber<double>(pointed)) hint = "write its decimals behind a point: " + pointed;
+    }
     reader_.Error(node, slot,
                   fmt::format("`{}` must be an amount, found {}", slot.key, FoundWords(node)),
-                  "of the file's currency, without a sign: 1.2");
+                  std::move(hint));
     return std::nullopt;
   }
 
+  const std::string& last_day_;
   ValueReader& reader_;
   PriceBook book_;
   std::map<std::tuple<std::string, std::string, std::string>, const YamlNode*> places_;
@@ -193,8 +243,15 @@ class PriceReader {
 
 }  // namespace
 
-PriceBook ReadPrices(const YamlNode& root, ValueReader& reader) {
-  return PriceReader(reader).Read(root);
+PriceBook ReadPrices(const YamlNode& root, const std::string& last_day, ValueReader& reader) {
+  return PriceReader(last_day, reader).Read(root);
+}
+
+bool LooksLikePrices(const YamlNode& root) {
+  const std::vector<Key>& keys = FileShape().keys;
+  const auto found = std::count_if(keys.begin(), keys.end(),
+                                   [&](const Key& key) { return root.Find(key.name) != nullptr; });
+  return found >= 2;
 }
 
 std::optional<CostLimit> ReadCostLimit(const YamlNode& node, const Slot& slot,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "plans/spec/prices.h"
 #include "plans/spec/shape.h"
@@ -10,8 +11,11 @@
 
 namespace podctl {
 
-// Of a price file; what is wrong with it is reported to `reader`.
-PriceBook ReadPrices(const YamlNode& root, ValueReader& reader);
+// Of a price file; what is wrong with it is reported to `reader`. `last_day`: none is of a later one,
+// "2026-11-01"; empty: of any day.
+PriceBook ReadPrices(const YamlNode& root, const std::string& last_day, ValueReader& reader);
+// Whether somebody has taken such a file for a spec.
+bool LooksLikePrices(const YamlNode& root);
 // nullopt after a report.
 std::optional<CostLimit> ReadCostLimit(const YamlNode& node, const Slot& slot, ValueReader& reader);
 

@@ -15,7 +15,9 @@
 #include "providers/bootstrap/tar_stream.h"
 #include "providers/ssh/cause.h"
 #include "providers/ssh/tally.h"
+#include "providers/workers/pod_verdict.h"
 #include "providers/workers/probe.h"
+#include "providers/workers/runs.h"
 #include "providers/workers/shell.h"
 
 namespace podctl {
@@ -237,17 +239,76 @@ bool IsTold(const Step& step, const ssh::WorkerResult& result) {
          (result.exit_code == kRestartRefused || result.exit_code == kRestartNoSystemd);
 }
 
+std::string FindingWords(const workers::Finding& finding) {
+  return finding.detail.empty() ? finding.summary
+                                : fmt::format("{} ({})", finding.summary, finding.detail);
+}
+
 // What speaks against the worker, or "".
-std::string ProbeMessage(const Recorder::Ending& ending) {
-  const auto report = workers::ParseProbe({ending.lines.begin(), ending.lines.end()});
+std::string ProbeMessage(const Result<workers::ProbeReport>& report) {
   if (!report) return report.error().message;
   std::vector<std::string> troubles;
   for (const workers::Finding& finding : workers::Judge(*report, {})) {
-    troubles.push_back(finding.detail.empty()
-                           ? finding.summary
-                           : fmt::format("{} ({})", finding.summary, finding.detail));
+    troubles.push_back(FindingWords(finding));
   }
   return Join(troubles, ", and ");
+}
+
+// The answers to a probe of the pod, and the last words of those that gave none.
+class ProbeAnswers final : public ssh::Observer {
+ public:
+  explicit ProbeAnswers(std::size_t workers) : lines_(workers), last_words_(workers) {}
+
+  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
+    if (stream == ssh::Stream::kOut) {
+      if (lines_[job].size() < kProbeLines) lines_[job].emplace_back(line);
+    } else if (line != workers::kStagedLine && !workers::ReadProbeClock(line)) {
+      last_words_[job] = VisibleControls(TrimBlanks(line).substr(0, 300));
+    }
+  }
+  void OnPhase(std::size_t, ssh::Phase) override {}
+
+  // What `result` left of the worker: an answer, or why there is none.
+  void Read(std::size_t job, const ssh::WorkerResult& result, workers::ProbedWorker* worker) const {
+    if (!result.ok()) {
+      worker->silence = ssh::CauseOf(result);
+      if (result.outcome == ssh::Outcome::kExited) {
+        worker->silence = fmt::format("the probe ended with exit code {}", result.exit_code);
+        if (!last_words_[job].empty()) worker->silence += ": " + last_words_[job];
+      }
+      return;
+    }
+    auto answer = workers::ParsePodProbe(lines_[job], lines_.size());
+    if (answer) {
+      worker->answer = *std::move(answer);
+    } else {
+      worker->silence = answer.error().message;
+    }
+  }
+
+ private:
+  std::vector<std::vector<std::string>> lines_;
+  std::vector<std::string> last_words_;
+};
+
+// Adds to the outcomes what was found; each of the findings of the pod speaks against all.
+void TakeFindings(const workers::PodFindings& found, std::vector<StepOutcome>* outcomes) {
+  for (StepOutcome& outcome : *outcomes) {
+    std::vector<workers::Finding> findings = found.pod;
+    if (const auto of = found.workers.find(outcome.worker); of != found.workers.end()) {
+      findings.insert(findings.end(), of->second.begin(), of->second.end());
+    }
+    if (findings.empty()) continue;
+    std::vector<std::string> troubles;
+    std::vector<std::string> shared;
+    for (const workers::Finding& finding : findings) {
+      troubles.push_back(FindingWords(finding));
+      shared.push_back(finding.summary);
+    }
+    outcome.ok = false;
+    outcome.message = Join(troubles, ", and ");
+    outcome.shared = Join(shared, ", and ");
+  }
 }
 
 std::vector<StepOutcome> RefuseAll(const std::vector<WorkerAccess>& workers, const Error& error) {
@@ -318,8 +379,9 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
     }
   }
   Recorder recorder(workers, id, step, limits.retry, observer);
-  std::vector<ssh::WorkerResult> results = transport_.Run(jobs, limits, recorder, std::move(stop));
+  std::vector<ssh::WorkerResult> results = transport_.Run(jobs, limits, recorder, stop);
 
+  std::vector<std::optional<workers::ProbeReport>> reports(workers.size());
   std::vector<StepOutcome> outcomes;
   for (std::size_t i = 0; i < workers.size(); ++i) {
     StepOutcome outcome;
@@ -339,12 +401,69 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
         outcome.last_lines.assign(ending.lines.begin(), ending.lines.end());
       }
     } else if (probes) {
-      outcome.message = ProbeMessage(ending);
+      auto report = workers::ParseProbe({ending.lines.begin(), ending.lines.end()});
+      outcome.message = ProbeMessage(report);
       outcome.ok = outcome.message.empty();
+      if (report) reports[i] = *std::move(report);
     }
     outcomes.push_back(std::move(outcome));
   }
+  const bool all = std::all_of(outcomes.begin(), outcomes.end(),
+                               [](const StepOutcome& outcome) { return outcome.ok; });
+  if (step.probes.value_or(false) && all) {
+    ProbeTogether(workers, reports, std::move(stop), &outcomes);
+  }
   return outcomes;
+}
+
+// Without a common start, so each waits some time for those that come later. The way out is
+// nobody's condition: a pod may want none.
+void SshStepRunner::ProbeTogether(const std::vector<WorkerAccess>& workers,
+                                  const std::vector<std::optional<workers::ProbeReport>>& reports,
+                                  std::stop_token stop, std::vector<StepOutcome>* outcomes) {
+  constexpr std::chrono::seconds kPatience{30};
+  constexpr std::chrono::seconds kMargin{15};
+  const std::size_t most = transport_.MostAtOnce(workers);
+  if (most < workers.size()) {
+    for (StepOutcome& outcome : *outcomes) {
+      outcome.ok = false;
+      outcome.message = fmt::format(
+          "the workers cannot probe each other: only {} of {} can be connected to at the same "
+          "moment",
+          most, workers.size());
+    }
+    return;
+  }
+  workers::PodProbe probe;
+  probe.run = random_.Uuid();
+  probe.secret = random_.Uuid() + random_.Uuid();
+  probe.patience = kPatience;
+  probe.watched = false;
+  probe.neighbours = workers.size() > 1;
+  for (const WorkerAccess& worker : workers) {
+    probe.members.push_back(
+        {worker.index, worker.inside.empty() ? worker.host : worker.inside, {}});
+  }
+  std::vector<ssh::Job> jobs;
+  for (std::size_t place = 0; place < workers.size(); ++place) {
+    jobs.push_back({workers[place], workers::PodProbeCommand(),
+                    std::make_shared<const std::string>(NeighboursInput(probe, place) +
+                                                        std::string(workers::kGoLine))});
+  }
+  ssh::Limits limits = limits_;
+  limits.command = LongestNeighbours(probe) + kMargin;
+  limits.max_open = std::max(limits.max_open, static_cast<int>(workers.size()));
+  ProbeAnswers answers(workers.size());
+  const auto results = transport_.Run(jobs, limits, answers, std::move(stop));
+  std::vector<workers::ProbedWorker> probed;
+  for (std::size_t place = 0; place < workers.size(); ++place) {
+    workers::ProbedWorker worker;
+    worker.worker = workers[place].index;
+    worker.report = reports[place];
+    answers.Read(place, results[place], &worker);
+    probed.push_back(std::move(worker));
+  }
+  TakeFindings(JudgePodProbe(probe, probed, {}), outcomes);
 }
 
 namespace {

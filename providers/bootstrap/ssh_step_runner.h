@@ -6,13 +6,16 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "providers/bootstrap/step_runner.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
 #include "providers/os/withheld_files.h"
 #include "providers/ssh/transport.h"
+#include "providers/workers/probe.h"
 
 namespace podctl {
 
@@ -33,6 +36,9 @@ class SshStepRunner final : public StepRunner {
  private:
   Result<ssh::Job> ScriptJob(const Step& step, const std::string& id);
   Result<ssh::Job> JobOf(const Step& step, const std::string& id);
+  void ProbeTogether(const std::vector<WorkerAccess>& workers,
+                     const std::vector<std::optional<workers::ProbeReport>>& reports,
+                     std::stop_token stop, std::vector<StepOutcome>* outcomes);
 
   ssh::Transport& transport_;
   FileSystem& files_;

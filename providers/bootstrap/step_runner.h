@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ struct Step {
   std::string mark = {};
   // It handles what nobody is to see: what the workers say is neither passed on nor kept.
   bool hides_output = false;
+  // Of kReadiness, true: the workers given have to reach each other, too, and to be alike. Once
+  // each is fit for use by itself, all of them are probed together.
+  std::optional<bool> probes = std::nullopt;
 };
 
 struct StepOutcome {

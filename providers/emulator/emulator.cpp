@@ -39,6 +39,7 @@ struct Emulator::Parts {
   bool isolated = false;
   bool private_networks = false;
 
+  std::string Url() const;
   Result<void> MakeFarm(const Options& options, const std::string& folder);
 };
 
@@ -88,6 +89,11 @@ Result<Limits> ReadLimits(const Options& options) {
 
 }  // namespace
 
+std::string Emulator::Parts::Url() const {
+  const bool six = host.find(':') != std::string::npos;
+  return six ? fmt::format("http://[{}]:{}", host, port) : fmt::format("http://{}:{}", host, port);
+}
+
 Result<void> Emulator::Parts::MakeFarm(const Options& options, const std::string& folder) {
   using Workers = Options::Workers;
   if (options.workers == Workers::kNone) {
@@ -98,7 +104,8 @@ Result<void> Emulator::Parts::MakeFarm(const Options& options, const std::string
     auto made = SshdFarm::Make({.folder = folder,
                                 .port = options.ssh_port,
                                 .allow_namespaces = options.allow_namespaces,
-                                .network = options.network});
+                                .network = options.network,
+                                .storage = Url()});
     // Light ones do without what sshd needs.
     const bool may_do_without = options.workers == Workers::kBest &&
                                 options.network != WorkerNetwork::kPrivate && !made &&
@@ -117,7 +124,7 @@ Result<void> Emulator::Parts::MakeFarm(const Options& options, const std::string
                      "light workers share the machine's network and cannot have private ones",
                      "take sshd workers, or the machine's network");
   }
-  auto made = LightFarm::Make({.folder = folder, .port = options.ssh_port});
+  auto made = LightFarm::Make({.folder = folder, .port = options.ssh_port, .storage = Url()});
   if (!made) return made.error();
   ssh_port = (*made)->port();
   farm = *std::move(made);
@@ -172,9 +179,7 @@ Result<std::unique_ptr<Emulator>> Emulator::Start(const Options& options) {
 }
 
 std::string Emulator::url() const {
-  const bool six = parts_->host.find(':') != std::string::npos;
-  return six ? fmt::format("http://[{}]:{}", parts_->host, parts_->port)
-             : fmt::format("http://{}:{}", parts_->host, parts_->port);
+  return parts_->Url();
 }
 
 int Emulator::ssh_port() const {

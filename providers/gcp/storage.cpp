@@ -33,15 +33,6 @@ http::RetryPolicy Once() {
   return policy;
 }
 
-bool IsBucketName(std::string_view name) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-  };
-  const auto is_end = [](char c) { return c != '-' && c != '_' && c != '.'; };
-  return name.size() >= 3 && name.size() <= 222 && std::all_of(name.begin(), name.end(), fits) &&
-         is_end(name.front()) && is_end(name.back());
-}
-
 // A decimal number that a 64-bit integer holds; "0" is no generation.
 bool IsGeneration(std::string_view text) {
   std::int64_t number = 0;
@@ -265,39 +256,6 @@ Result<Endpoint> FindStorageEndpoint(const Environment& environment) {
     return endpoint;
   }
   return Endpoint{kGoogleStorage};
-}
-
-std::string StoragePlace::Text() const {
-  return fmt::format("gs://{}{}{}", bucket, prefix.empty() ? "" : "/", prefix);
-}
-
-Result<StoragePlace> ParseStoragePlace(const std::string& url) {
-  constexpr std::string_view kScheme = "gs://";
-  const auto bad = [&](std::string_view why) {
-    return MakeError(ErrorCode::kInvalidArgument,
-                     fmt::format("`{}` {}", VisibleControls(url.substr(0, kQuoted)), why),
-                     "write gs://BUCKET or gs://BUCKET/PREFIX");
-  };
-  if (!url.starts_with(kScheme)) return bad("is no place in Cloud Storage");
-  const std::size_t slash = std::min(url.find('/', kScheme.size()), url.size());
-  StoragePlace place{url.substr(kScheme.size(), slash - kScheme.size()), ""};
-  if (!IsBucketName(place.bucket)) {
-    return bad("names no bucket: those have 3 to 63 lower-case letters, digits, - _ and .");
-  }
-  place.prefix = url.substr(std::min(slash + 1, url.size()));
-  while (place.prefix.ends_with('/')) place.prefix.pop_back();
-  const bool fits = std::all_of(place.prefix.begin(), place.prefix.end(), [](char c) {
-    return static_cast<unsigned char>(c) >= 0x20 && c != 0x7F && c != '#' && c != '?' && c != '*';
-  });
-  if (!fits) return bad("has a prefix with one of # ? * or a control character in it");
-  if (!place.prefix.empty() && HasDotParts(place.prefix)) {
-    return bad("has a prefix with `..`, `.` or nothing between two slashes");
-  }
-  // Some room is for what is put behind it.
-  if (place.prefix.size() > kLongestName / 2) {
-    return bad(fmt::format("has a prefix of more than {} bytes", kLongestName / 2));
-  }
-  return place;
 }
 
 StorageClient::StorageClient(Endpoint endpoint, http::Transport& transport,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "providers/gcp/rest_client.h"
+#include "providers/gcp/storage_place.h"
 #include "providers/os/environment.h"
 
 namespace podctl::gcp {
@@ -22,16 +23,6 @@ namespace podctl::gcp {
 // CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE (with or without "storage/v1/" at its end), else
 // Google's. kInvalidArgument: the error names the variable.
 Result<Endpoint> FindStorageEndpoint(const Environment& environment);
-
-// Where objects are: "gs://BUCKET/PREFIX".
-struct StoragePlace {
-  std::string bucket;
-  std::string prefix;  // without slashes at its ends; may be empty
-
-  std::string Text() const;
-};
-// kInvalidArgument for what names no bucket, or cannot begin the name of an object.
-Result<StoragePlace> ParseStoragePlace(const std::string& url);
 
 struct StorageSettings {
   std::string user_project;  // who pays for the requests, where the bucket's owner does not; or ""

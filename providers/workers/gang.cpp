@@ -41,6 +41,10 @@ std::string GangConfig(const Gang& gang, std::size_t me, const std::string& job,
   Value::List on;
   for (const std::string& reason : gang.on) on.push_back(reason);
   const auto seconds = [](std::chrono::seconds span) { return Value(span.count()); };
+  Value logs;
+  if (gang.logs) {
+    logs = Value::Map{{"bucket", gang.logs->bucket}, {"prefix", gang.logs->prefix}};
+  }
   return ToJson(
       Value::Map{{"job", job},
                  {"run", run},
@@ -57,7 +61,8 @@ std::string GangConfig(const Gang& gang, std::size_t me, const std::string& job,
                  {"silence", seconds(gang.silence)},
                  {"assembly", seconds(std::max(gang.assembly, gang.silence))},
                  {"beat", static_cast<double>(gang.beat.count()) / 1000},
-                 {"hang", seconds(gang.hang)}});
+                 {"hang", seconds(gang.hang)},
+                 {"logs", std::move(logs)}});
 }
 
 bool ReadGangLine(std::string_view line, GangNews* news) {
@@ -68,10 +73,13 @@ bool ReadGangLine(std::string_view line, GangNews* news) {
   if (kind == "first") {
     GangNews::First first;
     std::int64_t after = 0;
-    if (!ReadNumber(TakeWord(&line), &first.attempt) ||
-        !ReadNumber(TakeWord(&line), &first.worker) || !ReadSeconds(TakeWord(&line), &after)) {
+    if (!ReadNumber(TakeWord(&line), &first.attempt)) return false;
+    if (const std::string_view worker = TakeWord(&line); worker == "-") {
+      first.worker.reset();
+    } else if (!ReadNumber(worker, &*first.worker)) {
       return false;
     }
+    if (!ReadSeconds(TakeWord(&line), &after)) return false;
     first.after = std::chrono::milliseconds(after);
     first.reason = VisibleControls(TakeWord(&line).substr(0, kLongestGangText));
     first.cause = VisibleControls(line.substr(0, kLongestGangText));

@@ -7,6 +7,11 @@
 //   gang.py                 the program
 //   gang.json, gang.pem     what it is told, and the run's certificate; it takes both away at once
 //   gang                    its answer, lines that GangNews reads
+// and of a job whose log is kept in a bucket
+//   ship.py                 the program that brings it there, which gang.py starts
+//   attempts                where each attempt begins in the log
+//   shipped                 how far it was brought
+//   cut                     where the log begins on this disk
 #pragma once
 
 #include <chrono>
@@ -20,6 +25,13 @@ namespace podctl::workers {
 
 // Needs Python 3.7 on the worker, and nothing but its standard library.
 extern const char* const kGangProgram;
+extern const char* const kShipProgram;
+
+// Where the log of a job is kept: an object is PREFIX and a name of ship.py's.
+struct KeptLogPlace {
+  std::string bucket;
+  std::string prefix;  // "logs/research/train/"
+};
 
 struct Gang {
   struct Member {
@@ -38,8 +50,9 @@ struct Gang {
   std::chrono::seconds longest_pause{60};
   std::chrono::seconds silence{30};  // of a worker that is given up then
   std::chrono::seconds assembly{0};  // for the first word of each at the start, where that is more
-  std::chrono::milliseconds beat{3000};  // between two signs of life
-  std::chrono::seconds hang{0};          // without a line of any worker; 0: never
+  std::chrono::milliseconds beat{3000};   // between two signs of life
+  std::chrono::seconds hang{0};           // without a line of any worker; 0: never
+  std::optional<KeptLogPlace> logs = {};  // nullopt: the log stays on its worker
 };
 
 // gang.json of the member with number `me`.
@@ -51,10 +64,11 @@ std::string GangConfig(const Gang& gang, std::size_t me, const std::string& job,
 struct GangNews {
   struct First {
     int attempt = 1;
-    int worker = 0;
+    std::optional<int> worker = 0;       // nullopt: no one, as of a hang
     std::chrono::milliseconds after{0};  // from the attempt's start
     std::string reason;                  // as in Gang::on
-    std::string cause;                   // behind "worker 3 ": "ended with exit code 3"
+    // Behind "worker 3 ": "ended with exit code 3"; where there is none, all that is to be said.
+    std::string cause;
   };
   int attempt = 1;
   int attempts = 1;            // that there are at most

@@ -9,7 +9,8 @@ What they know are facts that only grow, so that it does not matter in which ord
 whom they are told:
   m MEMBER    [attempt, phase, exit code]: the furthest that was told
   b MEMBER    [beat, grown]: it lives, and at which beat its log had last grown
-  f ATTEMPT   [milliseconds, member, reason, cause]: who failed first; the least of those told
+  f ATTEMPT   [milliseconds, member, reason, cause]: who failed first; the least of those told.
+              Of a hang who noticed it: nobody knows whose fault that is
   s           who ends the job for good
 The first two workers are hubs: each worker holds a connection to both, tells them its own facts,
 and hears from them all that are known. One hub that is gone changes nothing. They speak JSON, a line
@@ -56,6 +57,20 @@ def now():
 
 def printable(text, most=200):
     return "".join(c if " " <= c <= "~" else "?" for c in str(text))[:most]
+
+
+def duration(milliseconds):
+    """As podctl writes it (FormatDuration), so that a time reads the same wherever it is told."""
+    if milliseconds < 10000:
+        text = "%.1f" % (milliseconds / 1000.0)
+        return (text[:-2] if text.endswith(".0") else text) + "s"
+    minutes, seconds = divmod(milliseconds // 1000, 60)
+    if minutes < 1:
+        return "%ds" % seconds
+    if minutes < 60:
+        return "%dm%ds" % (minutes, seconds) if seconds else "%dm" % minutes
+    hours, minutes = divmod(minutes, 60)
+    return "%dh%dm" % (hours, minutes) if minutes else "%dh" % hours
 
 
 def quietly(words, **options):
@@ -207,6 +222,7 @@ class Gang:
         self.heard = now()
         self.was_heard = False
         self.progress = {}  # of each member: what its beats told, when, and when its log had grown
+        self.grown_before = {}  # of each member: how far its log had grown when that was begun
         self.log_size = self.grown = 0
         self.command = None
         self.guard = None
@@ -216,10 +232,10 @@ class Gang:
         self.ended_at = None  # when the attempt that failed had ended here
         self.announced = 0  # the attempt that was told last
         self.asked = None  # when somebody began to end it
+        self.shipper = None  # ship.py, of a job whose log is kept in a bucket
+        self.to_shipper = None
         run = "%s/.podctl/run/%s#%s" % (os.environ["HOME"], config["job"], config["run"])
-        self.group = Group(
-            "PODCTL_RUN_MARK=" + run, lambda: {self.guard.pid} if self.guard else set()
-        )
+        self.group = Group("PODCTL_RUN_MARK=" + run, lambda: set(self.helpers()))
 
     def path(self, name):
         return os.path.join(self.job, name)
@@ -232,7 +248,9 @@ class Gang:
     def log(self, text):
         try:
             with open(self.path("log"), "ab", buffering=0) as file:
-                file.write(b"podctl: %s\n" % printable(text, 1000).encode())
+                line = time.strftime("podctl: %Y-%m-%dT%H:%M:%SZ ", time.gmtime())
+                file.write((line + printable(text, 1000) + "\n").encode())
+                self.log_size = os.fstat(file.fileno()).st_size  # which is no line of the job's
         except OSError:
             pass  # the disk is full; what happened stands in `gang`, too
 
@@ -253,8 +271,8 @@ class Gang:
             failure = self.facts.failure(attempt)
             if failure:
                 after, member, reason, cause = failure
-                where = (attempt, self.workers[member][0], after)
-                lines.append("first %d %d %d %s %s" % (where + (reason, cause)))
+                who = "-" if reason == "hang" else self.workers[member][0]
+                lines.append("first %d %s %d %s %s" % (attempt, who, after, reason, cause))
                 break
         waiting = [self.workers[i][0] for i in self.not_ended()]
         # Not for those that are about to end.
@@ -285,6 +303,9 @@ class Gang:
         if self.facts.add(key, value) and not key.startswith("b"):
             self.changed.set()
             self.changed = asyncio.Event()
+            # At once: who waits for the end sees by it that this worker was told.
+            if key == "s" and self.mine()[1] != OVER and not os.path.exists(self.path("ended-by")):
+                self.write("ended-by", value + "\n")
 
     def not_ended(self):
         return [i for i, m in enumerate(self.members()) if m[:2] < [self.attempt, ENDED]]
@@ -313,14 +334,16 @@ class Gang:
         self.learn("f %d" % self.attempt, [after, who, reason, printable(cause)])
 
     def describe(self, attempt):
-        after, member, _, cause = self.facts.failure(attempt)
-        return "%s %s, %.1f s after the start" % (self.name(member), cause, after / 1000.0)
+        after, member, reason, cause = self.facts.failure(attempt)
+        who = "" if reason == "hang" else self.name(member) + " "
+        return "%s%s, %s after the start" % (who, cause, duration(after))
 
     def announce(self, following, wait):
         if following > self.announced and self.facts.failure(self.attempt):
             self.announced = following
             what = (self.describe(self.attempt), following, self.restart["attempts"] + 1)
-            self.log("%s; attempt %d of %d begins" % what + (" in %g s" % wait if wait else ""))
+            when = " in " + duration(1000 * wait) if wait else ""
+            self.log("%s; attempt %d of %d begins%s" % (what + (when,)))
 
     # -- The connections. Each side proves that it has this run's key.
 
@@ -432,18 +455,28 @@ class Gang:
 
     # -- Signs of life.
 
+    def size_of_log(self):
+        try:
+            return os.stat(self.path("log")).st_size
+        except OSError:
+            return self.log_size
+
+    def told_growth(self, member):
+        return self.facts.known.get("b %d" % member, [0, 0])[1]
+
+    def watch_anew(self):
+        self.heard, self.progress = now(), {}
+        self.grown_before = {i: self.told_growth(i) for i in range(len(self.workers))}
+
     async def live(self):
         last = now()
         while True:
             # Who was stopped himself knows of no silence.
             if now() - last > self.config["silence"] / 2:
-                self.heard, self.progress = now(), {}
+                self.watch_anew()
             last = now()
             beat = int(now() * 10)  # goes on from where another process of this machine was
-            try:
-                size = os.stat(self.path("log")).st_size
-            except OSError:
-                size = self.log_size
+            size = self.size_of_log()
             if size != self.log_size:
                 self.log_size, self.grown = size, beat
             self.learn("b %d" % self.me, [beat, self.grown])
@@ -459,8 +492,8 @@ class Gang:
                 silence = self.config["assembly"]
             if now() - self.heard > silence:
                 hubs = " and ".join(self.name(i) for i in self.hubs)
-                what = (hubs, silence, self.config["ports"][0])
-                self.fail("connection", "heard nothing from %s for %d s (TCP port %d)" % what)
+                what = (hubs, duration(1000 * silence), self.config["ports"][0])
+                self.fail("connection", "heard nothing from %s for %s (TCP port %d)" % what)
             return
         grown_at = {}
         for i, member in enumerate(self.members()):
@@ -474,12 +507,23 @@ class Gang:
             grown_at[i] = grown
             patience = silence if told else self.config["assembly"]
             if i != self.me and member[:2] < [self.attempt, ENDED] and now() - since > patience:
-                self.fail("connection", "was silent for %d s" % patience, i)
+                self.fail("connection", "was silent for " + duration(1000 * patience), i)
         hang = self.config["hang"]
         still = [i for i, m in enumerate(self.members()) if m[:2] == [self.attempt, RUNNING]]
         if hang and now() - max(grown_at[i] for i in still) > hang:
-            first = min(still, key=lambda i: grown_at[i])
-            self.fail("hang", "wrote nothing for %d s, as all others" % hang, first)
+            last = self.last_to_write(grown_at)
+            what = (duration(1000 * hang), last)
+            self.fail("hang", "no worker has written a line for %s%s" % what)
+
+    def last_to_write(self, grown_at):
+        """Who wrote when the others did not any more, where there is such a one."""
+        wrote = [i for i in grown_at if self.told_growth(i) > self.grown_before.get(i, 0)]
+        # What is told by signs of life is known as exactly as they come.
+        exactly = 2 * (self.config["beat"] + GATHER)
+        latest = max((grown_at[i] for i in wrote), default=0)
+        last = [i for i in wrote if grown_at[i] >= latest - exactly]
+        alone = len(last) == 1 < len(self.workers)
+        return " (the last was %s)" % self.name(last[0]) if alone else ""
 
     # -- One attempt.
 
@@ -495,6 +539,7 @@ class Gang:
         except OSError:
             log = open(os.devnull, "wb")
         with log:
+            self.note_attempt(log)
             self.command = subprocess.Popen(
                 [shell, self.path("command")],
                 stdin=subprocess.DEVNULL,
@@ -520,8 +565,8 @@ class Gang:
 
     async def run_attempt(self):
         """Until nothing of it is left here. Its exit code."""
-        self.heard = now()
-        self.progress = {}
+        self.watch_anew()
+        self.log_size = self.size_of_log()  # what it had written before is none of this attempt
         self.command = self.ended_at = None
         if not self.taken_over:
             self.began = now()
@@ -561,6 +606,7 @@ class Gang:
                 ended = -9 if ended is None else ended
                 code = 128 - ended if ended < 0 else ended
         self.learn("m %d" % self.me, [self.attempt, ENDED, code])
+        self.tell_shipper(b"f")
         self.ended_at = now() if self.facts.failure(self.attempt) else None
         self.tell_status()
         return code
@@ -623,15 +669,16 @@ class Gang:
             if failure and not cleaned:
                 await self.end_processes()  # mine ended well, and may have left something
                 cleaned = True
+            again = failure and failure[2] in self.restart["on"]
+            again = again and self.attempt <= self.restart["attempts"]
             if not self.not_ended():
-                if not failure or failure[2] not in self.restart["on"]:
-                    return None
-                if self.attempt > self.restart["attempts"] or not await self.pause():
-                    return None
-                return self.attempt + 1
+                return self.attempt + 1 if again and await self.pause() else None
             self.tell_status()
             # Later than the slowest end of what can still be heard.
-            if failure and not told and now() - began > self.config["grace"] + 2 * KILL_TIME:
+            late = failure and now() - began > self.config["grace"] + 2 * KILL_TIME
+            if late and not again:
+                return None  # nothing would come of the end of who is lost
+            if late and not told:
                 told = True
                 names = ", ".join(self.name(i) for i in self.not_ended()[:20])
                 self.log("%s; waiting for %s" % (self.describe(self.attempt), names))
@@ -664,6 +711,7 @@ class Gang:
             tasks += [self.serve()] if self.me in self.hubs else []
             tasks += [self.call(hub) for hub in self.hubs if hub != self.me]
         tasks = [asyncio.ensure_future(task) for task in tasks]
+        shipping = asyncio.ensure_future(self.keep_shipper())
         while True:
             code = await self.run_attempt()
             following = await self.next_attempt()
@@ -673,15 +721,15 @@ class Gang:
             self.attempt = following
         if self.stopped() is not None:
             await self.end_processes()
-            if not os.path.exists(self.path("ended-by")):
-                self.write("ended-by", self.stopped() + "\n")
             self.log("ended by %s" % self.stopped())
         elif self.facts.failure(self.attempt):
             self.log("%s; so the job ends" % self.describe(self.attempt))
         self.learn("m %d" % self.me, [self.attempt, OVER, code])
         self.tell_status()
         tasks[1].cancel()
+        shipping.cancel()
         self.tell_end(code)
+        self.end_shipper()
         self.dismiss_guard()
         await self.say_goodbye()
         os._exit(0)  # connections that others hold need no end of their own
@@ -713,7 +761,15 @@ class Gang:
             start_new_session=True,
         )
         os.close(told)
-        self.write("relays", "%d\n" % self.guard.pid)
+        self.note_helpers()
+
+    def helpers(self):
+        """Processes that are podctl's, and none of the job."""
+        both = (self.guard, self.shipper)
+        return [each.pid for each in both if each and each.returncode is None]
+
+    def note_helpers(self):
+        self.write("relays", " ".join(map(str, self.helpers())) + "\n")
 
     def dismiss_guard(self):
         os.write(self.to_guard, b"over")
@@ -729,6 +785,60 @@ class Gang:
                 await asyncio.sleep(TICK)
             os.close(self.to_guard)
             await asyncio.sleep(1)
+
+    # -- The log is kept elsewhere, too (ship.py). Nothing waits for that.
+
+    def note_attempt(self, log):
+        """Where it begins in the log."""
+        try:
+            with open(self.path("attempts"), "ab", buffering=0) as file:
+                file.write(b"%d %d\n" % (self.attempt, os.fstat(log.fileno()).st_size))
+        except OSError:
+            pass  # the disk is full: its lines are told as the earlier attempt's
+
+    def start_shipper(self):
+        logs = self.config["logs"]
+        words = [sys.executable, "-I", self.path("ship.py"), self.job, logs["bucket"]]
+        words += [logs["prefix"], self.config["run"], str(self.workers[self.me][0])]
+        told, self.to_shipper = os.pipe()
+        nothing = subprocess.DEVNULL
+        try:
+            self.shipper = subprocess.Popen(
+                words, stdin=told, stdout=nothing, stderr=nothing, start_new_session=True
+            )
+        except OSError:
+            self.shipper = None  # no memory, no process: it is tried again
+        os.close(told)
+        self.note_helpers()
+
+    async def keep_shipper(self):
+        pause = 1
+        while self.config.get("logs"):
+            began = now()
+            self.start_shipper()
+            while self.shipper and self.shipper.poll() is None:
+                await asyncio.sleep(TICK)
+            os.close(self.to_shipper)
+            self.to_shipper = None
+            # One that cannot even begin is not begun every second.
+            pause = 1 if now() - began > QUICK else min(60, 2 * pause)
+            await asyncio.sleep(pause)
+
+    def tell_shipper(self, word):
+        if self.to_shipper is None:
+            return
+        try:
+            os.write(self.to_shipper, word)
+        except OSError:
+            pass  # the next one sees for itself
+
+    def end_shipper(self):
+        """It brings what is left, and ends by itself."""
+        if not self.config.get("logs"):
+            return
+        if not self.shipper or self.shipper.poll() is not None:
+            self.start_shipper()
+        self.tell_shipper(b"e")
 
 
 def end_container(name, grace):

@@ -47,7 +47,8 @@ wait $command 2>/dev/null
 again=$?
 [ $again = 127 ] || code=$again
 true >"$job/over"
-[ ! -s "$job/ended-by" ] || echo "podctl: ended by $(head -n 1 "$job/ended-by")" >>"$job/log"
+[ ! -s "$job/ended-by" ] ||
+  echo "podctl: $(date -u +%Y-%m-%dT%H:%M:%SZ) ended by $(head -n 1 "$job/ended-by")" >>"$job/log"
 echo "$code $(date +%s)" >"$job/exit.new" && mv "$job/exit.new" "$job/exit"
 )sh";
 
@@ -94,7 +95,7 @@ cat >"$new/input" || exit 1
 [ "$(tail -n 1 "$new/input")" = go ] || { rm -rf "$new"; exit 93; }
 sed -i "\$d" "$new/input"
 sizes=$(sed -n "1s/^podctl-job //p" "$new/input")
-read -r lines pem program <<TEXT
+read -r lines pem program ship <<TEXT
 $sizes
 TEXT
 [ -n "$lines" ] || { echo "the job did not come over whole" >&2; exit 1; }
@@ -106,11 +107,14 @@ if [ -n "$program" ]; then
   tail -n "+$at" "$new/input" | head -n 1 >"$new/gang.json"
   tail -n "+$((at+1))" "$new/input" | head -n "$pem" >"$new/gang.pem"
   tail -n "+$((at+1+pem))" "$new/input" | head -n "$program" >"$new/gang.py"
-  lines=$((lines+1+pem+program))
+  tail -n "+$((at+1+pem+program))" "$new/input" | head -n "$ship" >"$new/ship.py"
+  [ "$ship" != 0 ] || rm "$new/ship.py"
+  lines=$((lines+1+pem+program+ship))
 fi
 tail -n "+$((lines+2))" "$new/input" >"$new/command"
 rm -f "$new/input"
 printf "%s\n" "$supervisor" >"$new/supervisor"
+keep_end "$job" "$new"
 echo "$run" >"$new/run"
 date +%s >"$new/started"
 echo "$grace" >"$new/grace"
@@ -155,12 +159,31 @@ done
 echo end
 )sh";
 
-// tail ends when the supervisor has gone; by then the exit code is written.
+// tail ends when the supervisor has gone; by then the exit code is written. Another run may have
+// taken the place of the one that was read by then: what that one has kept of it is told.
 constexpr const char* kLog = R"sh(
 job=$jobs/$name
+# It may be about to take its place.
+[ -d "$job" ] || [ -z "$only" ] || sleep 1
 [ -d "$job" ] && sound "$job" || exit 92
-there=-
-{ read -r there <"$job/run"; } 2>/dev/null
+read_run() {
+  there=-
+  { read -r there <"$job/run"; } 2>/dev/null
+  case $there in ""|*[!A-Za-z0-9._-]*) there=- ;; esac
+}
+tell_next() {
+  before= former= code= ender=
+  { read -r before former code ender <"$job/before"; } 2>/dev/null
+  [ "$before" = "$1" ] || former=unknown code=0 ender=
+  echo "podctl-log replaced $there $former $(number "$code")${ender:+ $ender}" >&2
+  exit 0
+}
+read_run
+if [ -n "$only" ] && [ "$there" != "$run" ]; then
+  [ "$there" != - ] || { sleep 1; read_run; }
+  [ "$there" = "$run" ] || tell_next "$run"
+fi
+shown=$there
 size=$(stat -c %s "$job/log" 2>/dev/null) || size=0
 if [ -n "$lines" ]; then
   floor=0
@@ -175,13 +198,23 @@ elif [ "$seen" -gt 0 ] && { [ -z "$run" ] || [ "$run" = "$there" ]; }; then
 else
   begin=0
 fi
+# What was taken away reads as zeros, and is kept elsewhere.
+cut=
+{ read -r cut rest <"$job/cut"; } 2>/dev/null
+case $cut in ""|*[!0-9]*|????????????????*) cut=0 ;; esac
+[ "$begin" -ge "$cut" ] || begin=$cut
 echo "podctl-log begin $there $begin" >&2
 if [ -n "$follow" ] && [ ! -s "$job/exit" ] && is_alive "$job"; then
   tail -c "+$((begin+1))" -f --pid="$pid" "$job/log"
 else
   tail -c "+$((begin+1))" "$job/log"
 fi
+read_run
+[ "$there" != - ] || { sleep 1; read_run; }
+case $there in "$shown"|-) ;; *) tell_next "$shown" ;; esac
 look "$job"
+# Of a gang the process that stands by may be about to go on.
+[ -z "$follow" ] || [ $state != died ] || { sleep 1; look "$job"; }
 ender=$(who_ended "$job")
 echo "podctl-log $state $code${ender:+ $ender}" >&2
 )sh";
@@ -209,6 +242,31 @@ if [ -d "$job" ] && sound "$job"; then
 fi
 echo end
 [ -n "$whole" ] || { echo "some of its processes could not be ended" >&2; exit 81; }
+)sh";
+
+constexpr const char* kAwaitEnd = R"sh(
+job=$jobs/$name
+grace=
+{ read -r grace <"$job/grace"; } 2>/dev/null
+grace=$(number "$grace")
+seconds() {
+  read -r up rest </proc/uptime
+  up=${up%%.*}
+}
+goes_on() {
+  [ -d "$job" ] && sound "$job" || return 1
+  there=
+  { read -r there <"$job/run"; } 2>/dev/null
+  [ "$there" = "$run" ] && [ ! -s "$job/exit" ] && is_alive "$job"
+}
+seconds
+told=$((up+10)) until=$((up+grace+20))
+while goes_on; do
+  seconds
+  [ "$up" -lt $until ] || break
+  [ -s "$job/ended-by" ] || [ "$up" -lt $told ] || break
+  sleep 0.2
+done
 )sh";
 
 bool TakeState(std::string_view word, JobStatus::State* state) {
@@ -301,10 +359,12 @@ std::string StartInput(const JobStart& job) {
   if (job.gang) {
     const std::string& pem = job.gang->certificate;
     const std::string_view program = kGangProgram;
-    text = fmt::format(
-        "podctl-job {} {} {}\n{}{}\n{}{}", lines(environment), lines(pem), lines(program),
-        environment, GangConfig(*job.gang, job.member, job.name, job.run, job.grace, job.container),
-        pem, program);
+    const std::string_view ship = job.gang->logs ? kShipProgram : "";
+    text =
+        fmt::format("podctl-job {} {} {} {}\n{}{}\n{}{}{}", lines(environment), lines(pem),
+                    lines(program), lines(ship), environment,
+                    GangConfig(*job.gang, job.member, job.name, job.run, job.grace, job.container),
+                    pem, program, ship);
   } else {
     text = fmt::format("podctl-job {}\n{}", lines(environment), environment);
   }
@@ -346,10 +406,10 @@ Result<std::vector<JobStatus>> ParseJobs(const std::vector<std::string>& lines) 
 }
 
 std::string LogCommand(const LogRequest& request) {
-  return InPlainShell(fmt::format("name={}\nfollow={}\nlines={}\nseen={}\nrun={}\n{}{}",
-                                  request.name, request.follow ? "yes" : "",
-                                  request.tail ? fmt::format("{}", *request.tail) : "",
-                                  request.seen, ShellQuote(request.run), KnowJobs(), kLog));
+  return InPlainShell(fmt::format(
+      "name={}\nfollow={}\nlines={}\nseen={}\nrun={}\nonly={}\n{}{}", request.name,
+      request.follow ? "yes" : "", request.tail ? fmt::format("{}", *request.tail) : "",
+      request.seen, ShellQuote(request.run), request.only ? "yes" : "", KnowJobs(), kLog));
 }
 
 std::optional<LogNote> ReadLogNote(std::string_view line) {
@@ -358,16 +418,23 @@ std::optional<LogNote> ReadLogNote(std::string_view line) {
   LogNote note;
   const std::string_view kind = TakeWord(&line);
   if (kind == "begin") {
-    note.run = std::string(TakeWord(&line).substr(0, kLongestText));
+    note.run = VisibleControls(TakeWord(&line).substr(0, kLongestText));
     return ReadNumber(line, &note.offset) ? std::optional(note) : std::nullopt;
   }
+  const bool replaced = kind == "replaced";
+  if (replaced) note.run = VisibleControls(TakeWord(&line).substr(0, kLongestText));
+  const std::string_view word = replaced ? TakeWord(&line) : kind;
   JobStatus::State state{};
-  if (!TakeState(kind, &state)) return std::nullopt;
+  const bool known = TakeState(word, &state);
+  if (!known && !(replaced && word == "unknown")) return std::nullopt;
   if (!ReadNumber(TakeWord(&line), &note.exit_code)) return std::nullopt;
   note.ended_by = VisibleControls(line.substr(0, kLongestText));
   note.kind = state == JobStatus::State::kEnded     ? LogNote::Kind::kEnded
               : state == JobStatus::State::kRunning ? LogNote::Kind::kRunning
                                                     : LogNote::Kind::kDied;
+  if (!replaced) return note;
+  if (known && note.kind != LogNote::Kind::kRunning) note.former = note.kind;
+  note.kind = LogNote::Kind::kReplaced;
   return note;
 }
 
@@ -376,6 +443,11 @@ std::string KillCommand(const JobKill& kill) {
                                   kill.grace ? fmt::format("{}", kill.grace->count()) : "",
                                   ShellQuote(kill.because), KnowJobs(), kEndingText, kEndJob,
                                   kKill));
+}
+
+std::string AwaitEndCommand(const std::string& name, const std::string& run) {
+  return InPlainShell(
+      fmt::format("name={}\nrun={}\n{}{}{}", name, ShellQuote(run), KnowJobs(), kAwaitEnd, kList));
 }
 
 const char* const kJobsFolder = R"sh(
@@ -404,7 +476,7 @@ sound() {
   case ${1##*/} in ""|.*|-*|*[!A-Za-z0-9._-]*) return 1 ;; esac
   [ ${#1} -le $((${#jobs} + 65)) ] || return 1
   for each in pid exit run started command log grace relays container attached ended-by gang \
-    ending/result ending/by; do
+    before ending/result ending/by cut attempts shipped; do
     [ ! -e "$1/$each" ] || [ -f "$1/$each" ] || return 1
   done
 }
@@ -429,6 +501,15 @@ look() {
 # A line, or nothing.
 who_ended() {
   head -n 1 "$1/ended-by" 2>/dev/null | cut -c 1-200 | tr -cd "[:print:]"
+}
+# For who follows the log of the run in $1, whose place that in $2 takes: how it ended.
+keep_end() {
+  [ -d "$1" ] && sound "$1" || return 0
+  look "$1"
+  before=-
+  { read -r before <"$1/run"; } 2>/dev/null
+  case $before in ""|*[!A-Za-z0-9._-]*) return 0 ;; esac
+  printf "%s %s %s %s\n" "$before" $state "$code" "$(who_ended "$1")" >"$2/before"
 }
 tell() {
   look "$1"

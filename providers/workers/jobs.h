@@ -13,6 +13,8 @@
 //   grace        seconds from TERM to KILL when it is ended; container: its name, of a job in one
 //   ending       a folder: somebody ends it; ended-by: who asked for that
 //   over         its command has ended, and the supervisor is about to say so
+//   before       which run of this name was there before, and how that ended
+//   cut          where the log begins, of one whose beginning was taken away (gang.h)
 // The supervisor is a shell, started by systemd-run where there is a systemd, else by setsid; it
 // takes the exit code. Of a gang (gang.h) it becomes gang.py, which has a second process beside it
 // in relays. An attached run (runs.h) has such a folder too, with attached (whose it is),
@@ -93,7 +95,8 @@ struct LogRequest {
   // What was shown before: its lines' bytes, with one for the newline of each. Goes on behind
   // that, also when the last line was cut by a connection that broke. Not with `tail`.
   std::uint64_t seen = 0;
-  std::string run;  // of what was seen; another run is told from its beginning. May be empty
+  std::string run;    // of what was seen; another run is told from its beginning. May be empty
+  bool only = false;  // nothing of another run than `run`: that it is there is told instead
 };
 
 // The log on standard output; on standard error lines for ReadLogNote, others are to be ignored.
@@ -105,12 +108,18 @@ struct LogNote {
     kEnded,    // `exit_code`: the log is whole
     kRunning,  // without `follow`: there will be more
     kDied,
+    // Another run, `run`, has taken the place of the one that was read, or is there instead of the
+    // one that was asked for.
+    kReplaced,
   };
   Kind kind = Kind::kBegin;
   std::string run;
   std::uint64_t offset = 0;
   int exit_code = 0;
   std::string ended_by = {};  // as in JobStatus
+  // Of kReplaced: kEnded or kDied, how the former run ended, with its `exit_code` and `ended_by`;
+  // nullopt: nobody knows any more.
+  std::optional<Kind> former = {};
 };
 std::optional<LogNote> ReadLogNote(std::string_view line);
 
@@ -123,6 +132,11 @@ struct JobKill {
 // connected. Answers as ListCommand of one job does, with what became of it; exits with
 // kEndedInPart when something is left that could not be ended.
 std::string KillCommand(const JobKill& kill);
+
+// For a worker of a gang that another one is to tell of its end: waits until this run of it has
+// ended there, for its grace and some seconds at most, and not as long where it was not told.
+// Answers as ListCommand of one job does: of one that still runs, `ended_by` says that it was told.
+std::string AwaitEndCommand(const std::string& name, const std::string& run);
 
 // ---- What the shell texts about jobs and runs share: how a job's folder is read, and how it is
 // ended.

@@ -20,6 +20,7 @@ constexpr std::size_t kLongestOwner = 200;
 constexpr const char* kBook = R"sh(
   job=$jobs/$podctl_job
   new=$jobs/.$podctl_job.new
+  utc() { date -u +%Y-%m-%dT%H:%M:%SZ; }
   case $1 in
   stage)
     [ -d "$job" ] || exit 0
@@ -37,9 +38,10 @@ constexpr const char* kBook = R"sh(
     [ -z "$podctl_container" ] || echo "$podctl_container" >"$new/container"
     printf "%s\n" "$podctl_owner" >"$new/attached"
     printf "%s\n" "$podctl_shown" >"$new/command"
-    echo "podctl: its lines went to the podctl run of $podctl_owner" >"$new/log"
+    echo "podctl: $(utc) its lines went to the podctl run of $podctl_owner" >"$new/log"
     mkfifo "$new/out" "$new/err" || exit 1
     echo "$$ $(start_of $$) $boot" >"$new/pid" || exit 1
+    keep_end "$job" "$new"
     rm -rf "$job"
     mv "$new" "$job"
     ;;
@@ -54,7 +56,8 @@ constexpr const char* kBook = R"sh(
     # Of a command that ended well, what it has left is left to the next run.
     [ "$2" = 0 ] && [ ! -d "$job/ending" ] || end_job "" ""
     echo "$2 $(date +%s)" >"$job/exit.new" && mv "$job/exit.new" "$job/exit"
-    [ ! -s "$job/ended-by" ] || echo "podctl: ended by $(head -n 1 "$job/ended-by")" >>"$job/log"
+    [ ! -s "$job/ended-by" ] ||
+      echo "podctl: $(utc) ended by $(head -n 1 "$job/ended-by")" >>"$job/log"
     [ ! -s "$job/ended-by" ] || echo "podctl-run ended-by $(head -n 1 "$job/ended-by")" >&2
     ;;
   esac

@@ -188,6 +188,7 @@ TEST(Arguments, AnEmptySelectionOfWorkersIsNotAllOfThem) {
     EXPECT_EQ(Refusal(words).rfind("--worker: is empty, which names no worker", 0), 0U)
         << words[0] << ": " << Refusal(words);
   }
+  EXPECT_THAT(Refusal({"cost", "--by", ""}), HasSubstr("--by: is empty, which names no label"));
 }
 
 TEST(Arguments, ExecTakesWhatTheFanOutNeeds) {
@@ -337,6 +338,14 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"run", "train", "--local", "--on", "0"},
       {"run", "train", "--local", "--output-dir", "d"},
       {"logs", "research", "train", "--timestamps"},
+      {"logs", "research", "train", "--since", "2h"},
+      {"logs", "research", "train", "--attempt", "2", "--follow"},
+      {"logs", "research", "train", "--kept", "--since", "yesterday"},
+      {"logs", "research", "train", "--kept", "--follow"},
+      {"logs", "research", "train", "--from", "gs://bucket/x", "--resume"},
+      {"logs", "research", "train", "--from", "gs://bucket/x", "--kept"},
+      {"logs", "research", "train", "--from", "bucket"},
+      {"logs", "research", "train", "--grep", "("},
       {"tunnel"},
       {"tunnel", "research", "--open=window"},
       {"unlock"},

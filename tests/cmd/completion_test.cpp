@@ -31,7 +31,10 @@ class FakeWorld final : public CompletionWorld {
   std::vector<std::string> PlannedAddresses() override {
     return {"pod.other", "pod.planned", "pod.research", "trainingJob.t"};
   }
-  std::vector<std::string> Jobs() override { return {"train"}; }
+  std::vector<std::string> Jobs(const std::string& pod) override {
+    if (pod == "other") return {"by-hand"};
+    return {"train"};
+  }
   std::vector<std::string> Serials() override { return {"41", "40"}; }
   std::vector<std::string> Workers(const std::string& pod) override {
     if (pod == "research") return {"0", "1", "2", "3"};
@@ -98,6 +101,8 @@ TEST(Completion, NamesOfTheStateAndOfTheSpec) {
   EXPECT_THAT(Complete({"run", ""}), ElementsAre("train"));
   EXPECT_THAT(Complete({"logs", "research", ""}), ElementsAre("train"));
   EXPECT_THAT(Complete({"kill", "research", "t"}), ElementsAre("train"));
+  EXPECT_THAT(Complete({"logs", "pod.other", ""}), ElementsAre("by-hand"));
+  EXPECT_THAT(Complete({"logs", "--follow", "other/0", ""}), ElementsAre("by-hand"));
   EXPECT_THAT(Complete({"state", "show", "f"}), ElementsAre("file.env"));
   EXPECT_THAT(Complete({"state", "mv", "pod.b", "pod.r"}), ElementsAre("pod.research"));
   EXPECT_THAT(Complete({"state", "rm", "pod.b", "boot"}), ElementsAre("bootstrap.research.x"));

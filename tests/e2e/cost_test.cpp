@@ -60,9 +60,34 @@ TEST_F(CostTest, IsToldByPlanStatusAndCost) {
   const auto bill = ParseJson(box_.Run({"cost", "--json", "--since", "7d"}).out);
   ASSERT_TRUE(bill);
   EXPECT_EQ((*bill)["total"]["per_hour"], Value(8.0));
+  EXPECT_THAT(box_.Run({"plan"}).out,
+              HasSubstr("matches the configuration.\nCost: 8.00 USD an hour (5,840 USD a month)"));
+  const RunResult later = box_.Run({"cost", "--since", "2999-01-01"});
+  EXPECT_EQ(later.code, 1);
+  EXPECT_THAT(later.err, HasSubstr("`--since 2999-01-01` is still to come: it is 20"));
   const RunResult wrong = box_.Run({"cost", "--since", "yesterday"});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_THAT(wrong.err, HasSubstr("neither a duration (7d), a day (2026-11-01) nor a time"));
+}
+
+TEST_F(CostTest, StatusTellsWhenAPodEndsByItself) {
+  Spec(Pod("research", "    ttl: 12h\n"));
+  ASSERT_EQ(box_.Apply().code, 0);
+  EXPECT_THAT(box_.Run({"status"}).out,
+              ::testing::ContainsRegex("`podctl watch` deletes pod.research at [-0-9]+T[:0-9]+Z, "
+                                       "when its ttl of 12h is over.\n\nCost: 8.00 USD an hour"));
+  const auto status = ParseJson(box_.Run({"status", "--json"}).out);
+  ASSERT_TRUE(status);
+  EXPECT_THAT((*status)["pods"].AsList().at(0)["endsAt"].AsString(), ::testing::EndsWith("Z"));
+}
+
+TEST_F(CostTest, PricesOfADayToComeAreRefused) {
+  Spec(Pod("research"));
+  box_.WriteFile("prices.yaml", "asOf: 2999-01-01\ncurrency: USD\nitems: []\n");
+  const RunResult refused = box_.Run({"validate"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("`2999-01-01` is still to come"), HasSubstr("prices.yaml:1:7")));
 }
 
 // A plan becomes a comment, under the name of who has the token.

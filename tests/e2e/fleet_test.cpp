@@ -185,6 +185,9 @@ TEST_F(FleetTest, FollowingAgainResumesWhereItStopped) {
   first->Signal(SIGINT);
   const RunResult stopped = first->Result();
   EXPECT_EQ(stopped.code, 130) << stopped;
+  EXPECT_THAT(stopped.err,
+              HasSubstr("train was left alone. From here on it is followed with: podctl logs "
+                        "research train --worker 1-2 --follow --resume\n"));
   EXPECT_EQ(box_.Run({"exec", "research", "--", "touch go"}).code, 0);
   const RunResult ended = box_.Run(follow);
   EXPECT_EQ(ended.code, 5) << ended;
@@ -206,6 +209,30 @@ TEST_F(FleetTest, FollowingAgainResumesWhereItStopped) {
   EXPECT_EQ(Detach("echo anew").code, 0);
   const Arguments anew = {"logs", "research", "train", "--resume", "--follow", "--worker", "1"};
   EXPECT_EQ(box_.Run(anew).out, "research/1 | anew\n");
+}
+
+TEST_F(FleetTest, AFollowEndsWithTheRunThatItBeganWith) {
+  box_.Apply();
+  EXPECT_EQ(Detach("echo begun; while :; do sleep 0.1; done").code, 0);
+  auto follower = box_.Start({"logs", "research", "train", "--follow"});
+  for (const char* worker : {"0", "1", "2", "3"}) {
+    EXPECT_TRUE(follower->WaitForOut(std::string("research/") + worker + " | begun"));
+  }
+  // None of them is told of its end before another run is there.
+  for (const pid_t reader : box_.OnWorkers("tail -c")) kill(reader, SIGSTOP);
+  EXPECT_EQ(box_.Run({"kill", "research", "train"}).code, 0);
+  EXPECT_EQ(Detach("echo anew; sleep 600").code, 0);
+  for (const pid_t reader : box_.OnWorkers("tail -c")) kill(reader, SIGCONT);
+  const RunResult ended = follower->Result();
+  EXPECT_EQ(ended.code, 143) << ended;
+  EXPECT_EQ(CountLines(ended.out, "research/", "begun"), 4) << ended;
+  EXPECT_THAT(ended.out, Not(HasSubstr("anew"))) << ended;
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("research/[0-3]: train was ended by "),
+                    HasSubstr("train was started anew (run "),
+                    HasSubstr("): follow it with: podctl logs research train --follow\n")))
+      << ended;
+  EXPECT_THAT(box_.Run({"jobs", "research"}).out, HasSubstr("0-3 running"));
 }
 
 TEST_F(FleetTest, AStartThatWasCutIsCompletedByTheSameCommand) {

@@ -11,6 +11,7 @@ namespace podctl::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -84,10 +85,11 @@ TEST_F(GangStoryTest, AttemptsFollowEachOtherAndAreToldFromAnywhere) {
                     HasSubstr("train: worker 0 was killed by signal 9 (exit code 137), ")));
   const RunResult log = box_->Run({"logs", "research", "train", "--worker", "1"});
   EXPECT_EQ(log.code, 0) << log;
-  EXPECT_THAT(log.out, AllOf(HasSubstr("podctl: worker 2 ended with exit code 7, "),
-                             HasSubstr("; attempt 2 of 5 begins in 1 s\n"),
-                             HasSubstr("podctl: worker 0 was killed by signal 9 (exit code 137), "),
-                             HasSubstr("attempt 3\n")))
+  EXPECT_THAT(log.out,
+              AllOf(ContainsRegex("podctl: [-0-9]+T[0-9:]+Z worker 2 ended with exit code 7, "),
+                    HasSubstr("; attempt 2 of 5 begins in 1s\n"),
+                    HasSubstr("Z worker 0 was killed by signal 9 (exit code 137), "),
+                    HasSubstr("attempt 3\n")))
       << log;
   ExpectNothingLeft();
   EXPECT_THAT(Exec("ps ax").out, Not(HasSubstr("sleep 1000")));
@@ -111,10 +113,11 @@ TEST_F(GangStoryTest, ALostWorkerIsWaitedForAndAStartAnewIsOneOfAll) {
                          std::chrono::seconds(90)))
       << ToJson(Jobs());
   const RunResult table = box_->Run({"jobs", "research"});
-  EXPECT_THAT(table.out, AllOf(HasSubstr("0-2 running; 3 died"),
-                               HasSubstr("train: worker 3 was silent for 30 s, "),
+  EXPECT_THAT(table.out, AllOf(HasSubstr("train  waiting  0-2 waiting; 3 died"),
+                               HasSubstr("train: worker 3 was silent for 30s, "),
                                HasSubstr("train: waiting for worker 3, without which it does not "
-                                         "go on.\n")))
+                                         "go on; `podctl run train --detach` starts all of them "
+                                         "anew.\n")))
       << table;
   EXPECT_THAT(Exec("ps ax", "0-2").out, Not(HasSubstr("mark-gang")));
   const RunResult again = box_->Run({"run", "train", "--detach"});
@@ -123,8 +126,39 @@ TEST_F(GangStoryTest, ALostWorkerIsWaitedForAndAStartAnewIsOneOfAll) {
       again.err,
       HasSubstr("It ran on research/[0-2] alone, which was ended: its workers begin together.\n"));
   EXPECT_THAT(again.out, HasSubstr("Job train started on research/[0-3].\n"));
-  EXPECT_EQ(box_->Run({"kill", "research", "train", "--worker", "1"}).code, 0);
-  EXPECT_TRUE(Becomes("killed")) << "on one, and so on all: " << ToJson(Jobs());
+  const RunResult killed = box_->Run({"kill", "research", "train", "--worker", "1"});
+  EXPECT_EQ(killed.code, 0) << killed;
+  EXPECT_THAT(killed.out, HasSubstr("research/[0-3]: train was ended by ")) << "on one, so on all";
+  EXPECT_EQ(Jobs()["state"], Value("killed")) << ToJson(Jobs());
+  ExpectNothingLeft();
+}
+
+// Workers hear of a kill on another one from the first two.
+TEST_F(GangStoryTest, AKillThatNobodyCouldPassOnIsAnError) {
+  Job("echo up; sleep 1000\n", "{attempts: 1, on: [failure]}");
+  ASSERT_EQ(box_->Run({"run", "train", "--detach"}).code, 0);
+  ASSERT_TRUE(Eventually([] {
+    return Exec(
+               "grep -q up ~/.podctl/jobs/*/train/log && "
+               "[ -s ~/.podctl/jobs/*/train/relays ]")
+               .code == 0;
+  }));
+  const auto signal_hubs = [](const std::string& name) {
+    return Exec(
+        "cd ~/.podctl/jobs/*/train && read leader rest <pid && read guard <relays && kill -" +
+            name + " $guard $leader",
+        "0-1");
+  };
+  EXPECT_EQ(signal_hubs("STOP").code, 0);
+  const RunResult killed = box_->Run({"kill", "research", "train", "--worker", "3"});
+  EXPECT_EQ(signal_hubs("CONT").code, 0);
+  EXPECT_EQ(killed.code, 1) << killed;
+  EXPECT_THAT(killed.out, HasSubstr("research/3: train was ended by ")) << killed;
+  EXPECT_THAT(killed.err, AllOf(HasSubstr("the others were not told: train still runs on "
+                                          "research/[0-2]"),
+                                HasSubstr("`podctl kill research train`, without `--worker`")))
+      << killed;
+  EXPECT_EQ(box_->Run({"kill", "research", "train"}).code, 0);
   ExpectNothingLeft();
 }
 

@@ -91,6 +91,15 @@ TEST_F(JaxTest, SoDoThoseOfADetachedJob) {
   ExpectSums(logs);
 }
 
+// The same sum, as `podctl doctor` asks for it.
+TEST_F(JaxTest, SoDoAllWorkersForDoctor) {
+  if (IsSkipped()) return;
+  const RunResult probe =
+      box_.Run({"doctor", "research", "--probe", "--egress", "none", "--python", kPython});
+  EXPECT_EQ(probe.code, 0) << probe;
+  EXPECT_THAT(probe.out, HasSubstr("probe: all 4 workers added up over ")) << probe;
+}
+
 // ---- A training that is preempted again and again ends where an undisturbed one does.
 
 // What any training does: a step of all workers, a checkpoint by one of them, whole or not at all.
@@ -126,7 +135,8 @@ def save(checkpoint):
         try:
             urllib.request.urlopen(urllib.request.Request(
                 f"{storage}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}",
-                data=json.dumps(checkpoint).encode(), method="POST")).close()
+                data=json.dumps(checkpoint).encode(), method="POST",
+                headers={"Content-Type": "application/json"})).close()
             return
         except urllib.error.HTTPError as error:
             if error.code != 429:  # Cloud Storage takes one a second of an object

@@ -55,7 +55,8 @@ def save(checkpoint):
         try:
             urllib.request.urlopen(urllib.request.Request(
                 f"{storage}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}",
-                data=json.dumps(checkpoint).encode(), method="POST")).close()
+                data=json.dumps(checkpoint).encode(), method="POST",
+                headers={"Content-Type": "application/json"})).close()
             return
         except urllib.error.HTTPError as error:
             if error.code != 429:

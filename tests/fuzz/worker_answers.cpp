@@ -8,11 +8,54 @@
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/workers/jobs.h"
+#include "providers/workers/pod_verdict.h"
 #include "providers/workers/probe.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace podctl::fuzz {
 namespace {
+
+void ExpectFindings(const workers::PodFindings& found) {
+  const auto expect = [](const workers::Finding& finding) {
+    Expect(!finding.code.empty() && !finding.summary.empty(), "a finding says what it is");
+    ExpectShowable(finding.summary);
+    ExpectShowable(finding.detail);
+    ExpectShowable(finding.argument);
+    Expect(!finding.argument.starts_with('-'), "what is put into a command is no flag",
+           finding.argument);
+  };
+  for (const workers::Finding& finding : found.pod) expect(finding);
+  for (const auto& [worker, findings] : found.workers) {
+    for (const workers::Finding& finding : findings) expect(finding);
+  }
+}
+
+// One of four answers so, the others say nothing of it.
+void PodProbe(const std::vector<std::string>& lines) {
+  constexpr std::size_t kMembers = 4;
+  workers::PodProbe probe;
+  for (int i = 0; i < static_cast<int>(kMembers); ++i) probe.members.push_back({i, "", {}});
+  if (const auto answer = workers::ParsePodProbe(lines, kMembers)) {
+    std::vector<workers::ProbedWorker> probed(kMembers);
+    for (int i = 0; i < static_cast<int>(kMembers); ++i) {
+      probed[static_cast<std::size_t>(i)].worker = i;
+      probed[static_cast<std::size_t>(i)].answer.emplace();
+    }
+    probed[0].answer = *answer;
+    ExpectFindings(JudgePodProbe(probe, probed, {}));
+    DoctorReport report;
+    report.pod = "research";
+    report.probe.emplace();
+    report.probe->workers = std::move(probed);
+    ExpectShowable(DoctorText(report, false), Shape::kLines);
+    Expect(static_cast<bool>(ParseJson(ToJson(DoctorDocument(report)))), "JSON is JSON");
+  }
+  if (const auto answer = workers::ParseCollective(lines)) {
+    std::vector<workers::CollectiveWorker> summed(kMembers);
+    for (workers::CollectiveWorker& worker : summed) worker.answer = *answer;
+    ExpectFindings(JudgeCollective(probe, summed));
+  }
+}
 
 void Probe(const std::vector<std::string>& lines) {
   const auto probe = workers::ParseProbe(lines);
@@ -63,6 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (data[0] % 4) {
     case 0:
       Probe(SplitLines(text));
+      PodProbe(SplitLines(text));
       break;
     case 1:
       Jobs(SplitLines(text));

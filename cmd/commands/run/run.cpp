@@ -96,20 +96,18 @@ int RunHere(Reporter& reporter, Streams& streams, const JobSpec& job, const RunO
       BecomeProgram({"/bin/sh", "-c", FilesText(job, launch) + here.script}, here.env));
 }
 
-int Detach(Wiring& wiring, const DetachDoors& doors, const Spec& spec, const JobSpec& job,
-           const RunRequest& request, const KnownPods& pods,
-           const std::function<void()>& on_started) {
-  Reporter& reporter = wiring.reporter();
-  Streams& streams = wiring.streams();
+int Detach(const ReturnDoors& doors, const DetachDoors& detach, const Spec& spec,
+           const JobSpec& job, const RunRequest& request, const std::function<void()>& on_started,
+           Reporter& reporter, Streams& streams) {
   const DetachHooks hooks{
       .on_event = [&](const PrepareEvent& news) { ShowRemark(streams, PrepareEventText(news)); },
       .on_start = [&](const DetachedStart& start,
                       const StartEvent& news) { TellStart(start, news, streams); }};
   const DetachReport done = ComesBack(job)
-                                ? StartWritten(wiring, pods, doors, spec, job, request, hooks)
-                                : DetachJob(doors, spec, job, request, hooks);
+                                ? StartWritten(doors, detach, spec, job, request, hooks, reporter)
+                                : DetachJob(detach, spec, job, request, hooks);
   if (!done.report.started.empty()) on_started();
-  return ShowStart(done, pods, reporter, streams);
+  return ShowStart(done, doors.pods, reporter, streams);
 }
 
 // Whose output is to be seen; nullopt: everybody's. An error where the job runs on none of them.
@@ -194,8 +192,10 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
     const auto on_started = [&] {
       NoteStarted(started, pods, job->pod, job->name, wiring.clock().Now());
     };
-    return Detach(wiring, {*rounds, wiring.files(), wiring.random(), pod}, spec, *job, request,
-                  pods, on_started);
+    const WantedJobsEdit wanted = wiring.wanted_jobs();
+    return Detach(wiring.return_doors(pods, wanted),
+                  {*rounds, wiring.files(), wiring.random(), pod}, spec, *job, request, on_started,
+                  reporter, streams);
   }
   const auto watched = WatchedWorkers(pod, spec, *job, options);
   if (!watched) return reporter.ShowFailure(watched.error());

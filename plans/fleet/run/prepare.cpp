@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plans/fleet/cp/copy.h"
+#include "plans/fleet/kept_logs.h"
 #include "plans/jobs/command_text.h"
 #include "providers/base/digest.h"
 #include "providers/base/text.h"
@@ -327,10 +328,11 @@ std::optional<Blocker> SyncOne(WorkerRounds& rounds, const SyncDoors& doors,
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : chosen) jobs.push_back({worker, command, nullptr, &feed});
   AskHooks hooks;
-  hooks.words.doing = fmt::format("copying {}", sync.source);
+  const std::string& shown = sync.shown.empty() ? sync.source : sync.shown;
+  hooks.words.doing = fmt::format("copying {}", shown);
   if (auto silent = WhoIsSilent(rounds, rounds.Ask(jobs, kLongestCopy, hooks))) return silent;
   if (const auto trouble = (*archive)->trouble()) return Refusal(*trouble);
-  tell(FilesCopied{sync.source, sync.destination, chosen.size(), (*archive)->files(),
+  tell(FilesCopied{shown, sync.destination, chosen.size(), (*archive)->files(),
                    (*archive)->bytes()});
   return std::nullopt;
 }
@@ -459,7 +461,9 @@ DetachedStart StartOfJob(const ReadyLaunch& ready, const JobSpec& job) {
   start.container = ContainerOf(job);
   // One of these commands does not wait for the others.
   const bool together = job.launcher != Launcher::kShell;
-  if (together && (start.workers.size() > 1 || job.restart.attempts > 0 || job.restart.hang)) {
+  if (!job.logs.empty()) start.identity += fmt::format("logs={}\n", job.logs);
+  if (together && (start.workers.size() > 1 || job.restart.attempts > 0 || job.restart.hang ||
+                   !job.logs.empty())) {
     workers::Gang& gang = start.gang.emplace();
     for (const WorkerLaunch& worker : ready.launch.workers) {
       gang.members.push_back({worker.worker, worker.address});
@@ -470,6 +474,9 @@ DetachedStart StartOfJob(const ReadyLaunch& ready, const JobSpec& job) {
     gang.hang = job.restart.hang.value_or(std::chrono::seconds(0));
     for (const RestartReason reason : job.restart.on) {
       gang.on.emplace_back(RestartReasonName(reason));
+    }
+    if (const auto place = KeptLogsOf(job)) {
+      gang.logs = {place->bucket, KeptLogFolder(*place, job.pod, job.name)};
     }
   }
   return start;

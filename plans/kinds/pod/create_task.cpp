@@ -242,7 +242,7 @@ class CreateTask final : public PodTask {
     // No keys is no failure: the guest may not have written them yet; whoever connects asks again.
     if (attributes) journal_.NoteWorkers(address_, *attributes);
     if (!pod_.check_ready) return Done();
-    return AwaitEnd(MakeReadinessTask(pod_.name, pod_.boot_timeout, context_));
+    return AwaitEnd(MakeReadinessTask(pod_.name, pod_.boot_timeout, pod_.probe_ready, context_));
   }
 
   NextAction OnCleanUpRead(const Result<Value>& node) {

@@ -46,14 +46,14 @@ template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
   auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, api_version,
          desired_state, metadata, team_keys, own_keys, applier_keys, runtime_env, ssh,
-         publish_ssh_key, check_ready, bootstrap, tunnels, lifecycle, queued, queue_timeout,
-         create_timeout, boot_timeout, capacity, recreate_when_lost, ttl, idle, depends_on, place] =
-      pod;
+         publish_ssh_key, check_ready, probe_ready, bootstrap, tunnels, lifecycle, queued,
+         queue_timeout, create_timeout, boot_timeout, capacity, recreate_when_lost, ttl, idle,
+         depends_on, place] = pod;
   PODCTL_SAVE(archive, name, project, zone, node_id, node_id_given, wanted_node_id, node,
               api_version, desired_state, metadata, team_keys, own_keys, runtime_env, ssh,
-              publish_ssh_key, check_ready, bootstrap, lifecycle, queued, queue_timeout,
-              create_timeout, boot_timeout, capacity, recreate_when_lost, ttl, idle, depends_on,
-              place);
+              publish_ssh_key, check_ready, probe_ready, bootstrap, lifecycle, queued,
+              queue_timeout, create_timeout, boot_timeout, capacity, recreate_when_lost, ttl, idle,
+              depends_on, place);
   static_cast<void>(applier_keys);  // who applies it adds them
   static_cast<void>(tunnels);       // `podctl tunnel` reads the spec
 }

@@ -92,6 +92,7 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     worker.index = static_cast<int>(workers.size());
     const bool inside = record.ssh.internal_address || endpoint.external.empty();
     worker.host = inside ? endpoint.internal : endpoint.external;
+    worker.inside = endpoint.internal;
     worker.port = record.ssh.port;
     worker.user = user;
     worker.identity_file = record.ssh.identity_file;

@@ -399,6 +399,7 @@ class Particulars {
     Flag("ssh.iap", ssh.iap.value_or(false), "true");
     Flag("ssh.publishKey", !pod_.publish_ssh_key, "false");
     Flag("ssh.check", !pod_.check_ready, "false");
+    Flag("ssh.check", pod_.probe_ready.value_or(false), "probe");
     Text("ssh: name for OS Login", ssh.os_login_user.value_or(""));
   }
 

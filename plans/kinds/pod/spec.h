@@ -104,6 +104,8 @@ struct PodSpec {
   SshSettings ssh;
   bool publish_ssh_key = true;
   bool check_ready = true;  // a new node's workers are connected to, and looked over
+  // true: they have to reach each other, too, and to be alike. With check_ready alone.
+  std::optional<bool> probe_ready = std::nullopt;
   std::vector<StepSpec> bootstrap;
   std::vector<TunnelSpec> tunnels;  // of no interest to a plan
   LifecycleSpec lifecycle;

@@ -50,8 +50,8 @@ struct plan_file::Words<Step::Kind> {
 
 template <typename A, plan_file::Of<Step> S>
 void Members(A& archive, S& step) {
-  auto& [kind, script, env, files, timeout, mark, hides_output] = step;
-  PODCTL_SAVE(archive, kind, script, env, files, timeout);
+  auto& [kind, script, env, files, timeout, mark, hides_output, probes] = step;
+  PODCTL_SAVE(archive, kind, script, env, files, timeout, probes);
   static_cast<void>(mark);          // who runs it knows the state and the address
   static_cast<void>(hides_output);  // StepChange says whether it is sensitive
 }

@@ -82,6 +82,7 @@ class StepKind final : public plan_file::KindOf<StepChange> {
     if (run.step.timeout.count() > 0) {
       particulars.push_back({"timeout", FormatDuration(run.step.timeout)});
     }
+    if (run.step.probes.value_or(false)) particulars.push_back({"check", "probe"});
     if (!run.step.files.empty()) particulars.push_back({"files (digest)", run.files_digest});
     return particulars;
   }

@@ -159,6 +159,7 @@ class StepPlan final : public KindPlan {
     StepChange run;
     run.step.kind = Step::Kind::kReadiness;
     run.step.timeout = Pod().boot_timeout.value_or(run.step.timeout);
+    run.step.probes = Pod().probe_ready;
     PlanRun(std::move(run), false);
   }
 
@@ -239,7 +240,9 @@ class StepPlan final : public KindPlan {
       stale.recreated = stale.recreated || (record != nullptr && !here);
       stale.changed = stale.changed || (here && !same);
       stale.applied = stale.applied || here;
-      if (everywhere || !same) stale.workers.push_back(worker);
+      // One alone has nobody to reach.
+      const bool together = run.step.probes.value_or(false);
+      if (everywhere || together || !same) stale.workers.push_back(worker);
     }
     return stale;
   }

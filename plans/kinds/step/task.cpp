@@ -181,10 +181,10 @@ class StepTask final : public AskingTask {
           ErrorCode::kFailedPrecondition,
           fmt::format("the node is READY, but {} of {} cannot be used: {}", count,
                       Plural(outcomes.size(), "worker"), fmt::join(causes, "; ")),
-          fmt::format("The node is kept. `podctl doctor {}` says what to do; the next `podctl "
-                      "apply` checks these workers again. `timeouts.boot` says how long they may "
+          fmt::format("The node is kept. `podctl doctor {}{}` says what to do; the next `podctl "
+                      "apply` checks {} workers again. `timeouts.boot` says how long they may "
                       "take to boot, and `ssh: {{check: false}}` that they are not looked at.",
-                      pod_));
+                      pod_, Probes() ? " --probe" : "", Probes() ? "all" : "these"));
       return next_action;
     }
     next_action.result = MakeError(
@@ -197,6 +197,7 @@ class StepTask final : public AskingTask {
   }
 
   bool IsReadiness() const { return run_.step.kind == Step::Kind::kReadiness; }
+  bool Probes() const { return run_.step.probes.value_or(false); }
 
   static inline const std::string kNothing;
 
@@ -221,10 +222,11 @@ std::unique_ptr<Task> MakeStepTask(const Address& address, const StepChange& run
 
 std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
                                         std::optional<std::chrono::milliseconds> limit,
-                                        TaskContext& context) {
+                                        std::optional<bool> probes, TaskContext& context) {
   StepChange run;
   run.step.kind = Step::Kind::kReadiness;
   run.step.timeout = limit.value_or(run.step.timeout);
+  run.step.probes = probes;
   return MakeStepTask(StepAddress(pod, kReadinessStepName), run, context);
 }
 

@@ -15,9 +15,9 @@ namespace podctl {
 std::unique_ptr<Task> MakeStepTask(const Address& address, const StepChange& run,
                                    TaskContext& context);
 // That the workers of a pod, which is in the state, can be used.
-// `limit`: how long they may take to boot; nullopt: the usual time.
+// `limit`: how long they may take to boot; nullopt: the usual time. `probes`: as Step has it.
 std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
                                         std::optional<std::chrono::milliseconds> limit,
-                                        TaskContext& context);
+                                        std::optional<bool> probes, TaskContext& context);
 
 }  // namespace podctl

@@ -105,7 +105,8 @@ void LightFarm::Boot(const MachineSet& machines) {
   set.accounts = machines.accounts;
   if (set.node == nullptr) {
     set.node = std::make_shared<LightNode>(settings_.folder + "/" + machines.uid,
-                                           settings_.folder + "/bin", machines.has_runtime);
+                                           settings_.folder + "/bin", machines.has_runtime,
+                                           settings_.storage);
   }
   set.machines.resize(machines.addresses.size());
   for (std::size_t i = 0; i < set.machines.size(); ++i) {

@@ -33,8 +33,9 @@ namespace podctl::emulator {
 class LightFarm final : public WorkerFarm {
  public:
   struct Settings {
-    std::string folder;  // absolute; for the workers' files
-    int port = 0;        // 0: 22 if it may be bound, else 2222
+    std::string folder;        // absolute; for the workers' files
+    int port = 0;              // 0: 22 if it may be bound, else 2222
+    std::string storage = {};  // where they reach Cloud Storage (STORAGE_EMULATOR_HOST); or empty
   };
 
   // Raises this process's soft limit of descriptors. kFailedPrecondition with a hint when the port

@@ -182,6 +182,9 @@ Result<Login> LightWorker::LogIn(const std::string& user) {
       "LOGNAME=" + user,
       "SHELL=/bin/bash",
       "PATH=" + node_->programs() + ":/usr/local/bin:/usr/bin:/bin:/usr/local/games"};
+  if (!node_->storage().empty()) {
+    login.environment.push_back("STORAGE_EMULATOR_HOST=" + node_->storage());
+  }
   // What a process that was killed leaves there goes with the worker. Sockets in a longer one might
   // have names that no socket can have (sun_path, 108 bytes).
   if (const std::string temporary = folder_ + "/tmp"; temporary.size() <= kLongestTemporary) {

@@ -24,13 +24,18 @@ namespace podctl::emulator {
 // What the workers of one node have in common.
 class LightNode {
  public:
-  // `programs`: the folder of their systemctl and its like.
-  LightNode(std::string folder, std::string programs, bool has_runtime)
-      : folder_(std::move(folder)), programs_(std::move(programs)), has_runtime_(has_runtime) {}
+  // `programs`: the folder of their systemctl and its like. `storage`: where they reach Cloud
+  // Storage; may be empty.
+  LightNode(std::string folder, std::string programs, bool has_runtime, std::string storage)
+      : folder_(std::move(folder)),
+        programs_(std::move(programs)),
+        has_runtime_(has_runtime),
+        storage_(std::move(storage)) {}
 
   const std::string& folder() const { return folder_; }
   const std::string& programs() const { return programs_; }
   bool has_runtime() const { return has_runtime_; }
+  const std::string& storage() const { return storage_; }
 
   // Writes the metadata and the unit, and lets those in whom `accounts` names ("user:key" lines).
   Result<void> SetMetadata(const Value& metadata, const std::string& accounts);
@@ -46,6 +51,7 @@ class LightNode {
   const std::string folder_;
   const std::string programs_;
   const bool has_runtime_;
+  const std::string storage_;
   mutable std::mutex mutex_;
   std::map<std::string, std::set<std::string>, std::less<>> keys_;  // by user
   std::string runtime_begin_;

@@ -157,7 +157,8 @@ void SshdFarm::Boot(const MachineSet& machines) {
                      .port = settings_.port,
                      .namespaces = namespaces_,
                      .has_runtime = machines.has_runtime,
-                     .has_metadata_server = own_network_};
+                     .has_metadata_server = own_network_,
+                     .storage = settings_.storage};
     machine.wanted = true;
     if (machine.pid >= 0) {
       machine.boot_again = machine.killed;

@@ -39,6 +39,9 @@ class SshdFarm final : public WorkerFarm {
     int port = 0;        // 0: 22 if it may be bound, else 2222
     bool allow_namespaces = true;
     WorkerNetwork network = WorkerNetwork::kPrivateIfPossible;
+    // Where plain workers reach Cloud Storage (STORAGE_EMULATOR_HOST); or empty. Others do not:
+    // they have users that the emulator lets in nowhere.
+    std::string storage = {};
   };
 
   // kFailedPrecondition with a hint when sshd or ssh-keygen is missing, the port is taken, or

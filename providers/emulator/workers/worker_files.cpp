@@ -372,9 +372,9 @@ std::string WorkerFiles::SshdConfig() const {
   } else {
     text += fmt::format(
         // HOME, or the user's own start-up files would run on a machine that has none of them.
-        "SetEnv \"TPU_VM_FOLDER={0}\" \"HOME={0}/home\" TPU_VM_HOSTNAME={1}\n"
+        "SetEnv \"TPU_VM_FOLDER={0}\" \"HOME={0}/home\" TPU_VM_HOSTNAME={1}{2}{3}\n"
         "ForceCommand '{0}/bin/session'\n",
-        folder, hostname);
+        folder, hostname, storage.empty() ? "" : " STORAGE_EMULATOR_HOST=", storage);
   }
   return text;
 }

@@ -27,6 +27,7 @@ struct WorkerFiles {
   bool namespaces = false;  // else the VM sees `folder` itself and only this process's own user
   bool has_runtime = false;
   bool has_metadata_server = false;
+  std::string storage = {};  // where it reaches Cloud Storage, without namespaces; or empty
 
   // Where the VM sees the folder.
   std::string Inside() const;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cmd/views/markdown.h"
+#include "cmd/views/plan_view.h"
 #include "providers/base/json.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
@@ -45,6 +47,19 @@ TEST(CostViewTest, APlansLinesSayTheDifferenceAndWhatIsNotKnown) {
   EXPECT_THAT(CostLines(cost), SizeIs(12));
   EXPECT_EQ(CostLines(cost)[1], "  pod.a: 1.00 less, x");
   EXPECT_EQ(CostLines(cost)[11], "  and 2 more");
+}
+
+TEST(CostViewTest, APlanThatChangesNothingSaysWhatThereIs) {
+  Plan plan;
+  EXPECT_EQ(ShowPlan(plan, {}), "No changes. Your infrastructure matches the configuration.\n");
+  plan.cost = PlanCost{"USD", "2026-11-01", 12.8, 12.8, {}};
+  EXPECT_EQ(ShowPlan(plan, {}),
+            "No changes. Your infrastructure matches the configuration.\n"
+            "Cost: 12.80 USD an hour (9,344 USD a month), at the prices of 2026-11-01.\n");
+  EXPECT_THAT(MarkdownOf(&plan, {}, {}),
+              HasSubstr("\nCost: 12.80 USD an hour (9,344 USD a month), at the prices"));
+  plan.cost = PlanCost{"USD", "2026-11-01", 0, 0, {}};
+  EXPECT_THAT(ShowPlan(plan, {}), Not(HasSubstr("Cost")));
 }
 
 Bill SampleBill() {

@@ -65,6 +65,59 @@ TEST(DoctorView, TheSameTroubleIsToldOnceWithAllItsWorkers) {
                ToJson(DoctorDocument(report), JsonStyle::kIndented) + "\n");
 }
 
+TEST(DoctorView, TellsWhatAProbeOfThePodFound) {
+  DoctorReport report = Pod(3);
+  ProbeReportOfPod& probe = report.probe.emplace();
+  probe.neighbours = true;
+  probe.joined = 2;
+  probe.slowest = 8'900'000;
+  probe.median = 9'500'000;
+  probe.no_collective = "not all workers reach their neighbours";
+  probe.failures = {{1, 3}};
+  for (int i = 0; i < 3; ++i) {
+    workers::ProbedWorker worker;
+    worker.worker = i;
+    worker.clock =
+        workers::ClockOffset{std::chrono::milliseconds(12), std::chrono::milliseconds(8)};
+    if (i == 1) {
+      worker.silence = "the connection broke";
+    } else {
+      worker.answer.emplace();
+      worker.answer->kernel = "6.5.0";
+      worker.answer->python = "3.10.12";
+      worker.answer->packages = {{"jax", "0.4.30"}};
+      worker.answer->egress = {{{"pypi.org", 443}, false, "timed out"}};
+      worker.answer->peers = {{1, "refused"}};
+    }
+    probe.workers.push_back(std::move(worker));
+  }
+  report.workers[1].findings = {{"not-joined", "it did not join: the connection broke", "",
+                                 "podctl ssh {pod} --worker {workers}"},
+                                {"fails-again", "its probe has failed 3 times in a row", "",
+                                 "podctl apply --replace pod.{pod}"}};
+  const std::string text = DoctorText(report, false);
+  for (const char* line :
+       {"\n  probe: 2 of 3 workers joined their neighbours; 9.5 Gbit/s between them, 8.9 Gbit/s at "
+        "least\n",
+        "\n  probe: no collective was run: not all workers reach their neighbours\n",
+        "\n  research/1: it did not join: the connection broke\n",
+        "\n      → podctl apply --replace pod.research\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+  }
+  const Value document = DoctorDocument(report)["probe"];
+  EXPECT_EQ(document["joined"], Value(2));
+  EXPECT_EQ(document["collective"]["run"], Value(false));
+  const auto& workers = document["workers"].AsList();
+  ASSERT_EQ(workers.size(), 3U);
+  EXPECT_EQ(workers[1]["answered"], Value(false));
+  EXPECT_EQ(workers[1]["silence"], Value("the connection broke"));
+  EXPECT_EQ(workers[1]["failures_in_a_row"], Value(3));
+  EXPECT_EQ(workers[0]["clock_offset_ms"], Value(12));
+  EXPECT_EQ(workers[0]["facts"]["packages"]["jax"], Value("0.4.30"));
+  EXPECT_EQ(workers[0]["facts"]["egress"].AsList().at(0)["reached"], Value(false));
+  EXPECT_EQ(workers[0]["neighbours"].AsList().at(0)["why"], Value("refused"));
+}
+
 TEST(DoctorView, AWordOfTheWorkersIsQuotedInWhatIsToBeDone) {
   DoctorReport report = Pod(2);
   workers::Finding full{"disk-full", "the disk is full", "",

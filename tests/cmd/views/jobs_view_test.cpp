@@ -56,6 +56,48 @@ TEST(JobsView, AJobThatSomebodyEndedHasNotFailed) {
   EXPECT_NE(JobsTable({{0, {job}}}, false).find("failed"), std::string::npos);
 }
 
+TEST(JobsView, OfAHangNobodyIsBlamed) {
+  workers::GangNews gang;
+  gang.attempts = 3;
+  gang.first = {1, 2, std::chrono::milliseconds(2300), "failure", "ended with exit code 3"};
+  EXPECT_EQ(GangText("train", gang, 0),
+            "train: worker 2 ended with exit code 3, 2.3s after the start of attempt 1; the others "
+            "were ended for it.\n");
+  gang.first = {1, std::nullopt, std::chrono::seconds(35), "hang",
+                "no worker has written a line for 30s (the last was worker 2)"};
+  EXPECT_EQ(GangText("train", gang, 0),
+            "train: no worker has written a line for 30s (the last was worker 2), 35s after the "
+            "start of attempt 1; all were ended for it.\n");
+  Value document = Value::EmptyMap();
+  AddGang(gang, &document);
+  EXPECT_TRUE(document["first"]["worker"].is_null());
+  EXPECT_EQ(document["first"]["reason"], Value("hang"));
+}
+
+TEST(JobsView, WhoWaitsForALostWorkerDoesNotRun) {
+  workers::JobStatus job = Job("train", JobState::kRunning, 0, 1795284000);
+  job.gang.emplace().first = {1, 2, std::chrono::seconds(31), "connection", "was silent for 30s"};
+  job.gang->waiting = {2};
+  std::vector<WorkerJobs> all = {
+      {0, {job}}, {1, {job}}, {2, {Job("train", JobState::kDied, 0, 1795284000)}}};
+  std::string table = JobsTable(all, false);
+  EXPECT_THAT(table, HasSubstr("train  waiting  0-1 waiting; 2 died"));
+  EXPECT_THAT(table, HasSubstr("train: waiting for worker 2, without which it does not go on; "
+                               "`podctl run train --detach` starts all of them anew.\n"));
+  const Value document = JobsDocument("research", all)["jobs"].AsList()[0];
+  EXPECT_EQ(document["state"], Value("waiting"));
+  EXPECT_EQ(document["workers"].AsList()[0]["state"], Value("waiting"));
+  // It is not to begin again for that.
+  job.state = JobState::kEnded;
+  job.exit_code = 143;
+  job.gang->waiting.clear();
+  all[0].jobs = all[1].jobs = {job};
+  table = JobsTable(all, false);
+  EXPECT_THAT(table, HasSubstr("train  failed   0-1 exit 143; 2 died"));
+  EXPECT_THAT(table, HasSubstr("train: it does not begin again by itself; `podctl run train "
+                               "--detach` starts all of them anew.\n"));
+}
+
 TEST(LogView, SaysWhoEndedTheJobApartFromFailures) {
   std::ostringstream out;
   std::ostringstream err;
@@ -98,6 +140,7 @@ TEST(LogView, TellsARemarkOnceOfAllThatItIsTrueOf) {
   view.OnRemark(one, {.kind = Kind::kDied, .followed = 2});
   view.OnRemark(two, {.kind = Kind::kFailed, .exit_code = 3, .followed = 1});
   view.OnRemark(two, {.kind = Kind::kGone, .message = "pod `research` is gone", .followed = 1});
+  view.OnRemark(one, {.kind = Kind::kAnew, .message = "r2", .followed = 2});
   ExpectGolden("cmd/jobs/log_remarks.txt", err.str());
 }
 

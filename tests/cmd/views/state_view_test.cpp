@@ -180,6 +180,7 @@ TEST(StateView, ADeposedNodeIsShownAndNodesThatAreNotCalledAsTheirPods) {
 
 TEST(StateView, PodsThatAreNotMadeStandAmongTheOthers) {
   StatusRow there{"b", "READY", "HEALTHY", "v3-8", "p", "z", "b", "1", {"203.0.113.1"}};
+  there.ends_at = "2026-11-20T16:30:00Z";
   std::vector<StatusRow> rows = {there};
   PodSpec pod;
   pod.name = "a";
@@ -193,6 +194,8 @@ TEST(StateView, PodsThatAreNotMadeStandAmongTheOthers) {
   const Value document = StatusDocument(rows, {}, {})["pods"].AsList()[0];
   EXPECT_EQ(document["state"], Value("NOT CREATED"));
   EXPECT_EQ(document["workers"], Value(0));
+  EXPECT_TRUE(document["endsAt"].is_null());
+  EXPECT_EQ(StatusDocument(rows, {}, {})["pods"].AsList()[1]["endsAt"], Value(there.ends_at));
 }
 
 // Who reads the document learns of a file what the table says.

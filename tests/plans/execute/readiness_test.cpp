@@ -165,6 +165,31 @@ TEST_F(ReadinessTest, IsNotAskedForWhereTheSpecSaysSo) {
   EXPECT_THAT(harness_.workers.ReadinessCalls(), IsEmpty());
 }
 
+TEST_F(ReadinessTest, AsksForAProbeWhereTheSpecWantsOne) {
+  harness_.ApplyAll();
+  EXPECT_FALSE(harness_.workers.ReadinessCalls().at(0).step.probes.value_or(false));
+  harness_.Pods(Harness::Pod("b", "    ssh: {check: probe}\n"));
+  harness_.workers.ForgetCalls();
+  harness_.ApplyAll();
+  ASSERT_THAT(harness_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_TRUE(harness_.workers.ReadinessCalls()[0].step.probes.value_or(false));
+}
+
+// One worker alone has nobody to reach.
+TEST_F(ReadinessTest, AProbeThatFailedIsAskedForOnAllWorkersAgain) {
+  harness_.Pods(Harness::Pod("a", "    ssh: {check: probe}\n"));
+  harness_.workers.FailReadiness(2, "it did not join: its neighbours cannot connect to it");
+  EXPECT_THAT(harness_.Apply().failures, SizeIs(1));
+  const Plan plan = harness_.MakePlan();
+  EXPECT_THAT(Workers(plan), ElementsAre(0, 1, 2, 3));
+  EXPECT_TRUE(AsStep(ChangeOf(plan, kReadiness))->step.probes.value_or(false));
+  harness_.workers.ForgetCalls();
+  harness_.ApplyAll();
+  ASSERT_THAT(harness_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_THAT(harness_.workers.ReadinessCalls()[0].workers, ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(Steps(harness_.Stored()).contains(Addr(kReadiness)));
+}
+
 TEST_F(ReadinessTest, IsForgottenWhenTheSpecGivesItUp) {
   harness_.workers.FailReadiness(2, "it does not answer");
   harness_.Apply();

@@ -425,6 +425,35 @@ TEST(DoctorWorkers, TellsHowFarAJobIsThatNobodyWatches) {
   EXPECT_THAT(gang.waiting, ElementsAre(2));
 }
 
+// Of a gang in which worker 2 was lost; `others`: how the job is on the others.
+DoctorReport LookAtLoss(const std::string& others, const std::string& waiting) {
+  return Look(Well, [&](int worker) -> FakeWorkers::Answer {
+    std::vector<std::string> lines = JobsAnswer("train run-1 " + (worker == 2 ? "died 0" : others) +
+                                                " 1795184000 0 0 python3 t.py");
+    const std::string end = lines.back();
+    lines.back() = "gang attempt 1 6";
+    if (worker != 2) lines.push_back("gang first 1 2 31000 connection was silent for 30s");
+    if (worker != 2 && !waiting.empty()) lines.push_back("gang waiting " + waiting);
+    lines.push_back(end);
+    return {lines};
+  });
+}
+
+TEST(DoctorWorkers, ALostPartOfAJobIsWaitedForOrWasItsEnd) {
+  const DoctorReport waits = LookAtLoss("running 0", "2");
+  ASSERT_THAT(Codes(waits.workers[2].findings), ElementsAre("job-died"));
+  EXPECT_EQ(waits.workers[2].findings[0].summary,
+            "job train died without an exit code here, and the others wait for it");
+  EXPECT_THAT(waits.workers[2].findings[0].to_do, HasSubstr("podctl run train --detach"));
+  EXPECT_THAT(waits.lost, IsEmpty());
+
+  const DoctorReport over = LookAtLoss("ended 143", "");
+  EXPECT_TRUE(over.Healthy());
+  EXPECT_THAT(over.lost, ElementsAre("train"));
+  ASSERT_TRUE(over.gangs.contains("train"));
+  EXPECT_EQ(over.gangs.at("train").first->worker, 2);
+}
+
 TEST(DoctorWorkers, AJobOnTheTpuIsNoTrouble) {
   const DoctorReport report = Look(
       [](int worker) -> FakeWorkers::Answer {

@@ -137,6 +137,8 @@ TEST_F(JobsTest, WhatIsLeftOfAGangIsEndedAndAllOfItBegun) {
   EXPECT_THAT(news_.already, IsEmpty());
   EXPECT_THAT(report.started, ElementsAre(0, 1, 2));
   ASSERT_THAT(workers_.rounds, SizeIs(3));
+  EXPECT_THAT(workers_.rounds[1][0].command, HasSubstr("a new start of all its workers"))
+      << "by which it was ended";
   for (const ssh::Job& job : workers_.rounds[2]) {
     EXPECT_THAT(*job.input, Not(HasSubstr(OurRun()))) << "another run";
     EXPECT_THAT(*job.input, HasSubstr("\"me\":" + std::to_string(job.worker.index)));
@@ -214,7 +216,8 @@ TEST_F(JobsTest, ListsWhatTheWorkersTell) {
 TEST_F(JobsTest, AKillTellsWhatBecameOfIt) {
   look_[0] = Jobs({"train r-1 ended 143"});
   look_[1] = Jobs({"train r-1 ended 143"});
-  KillReport report = KillJob(rounds_, SomeWorkers(3), {"train", std::chrono::seconds(5), "alice"});
+  KillReport report =
+      KillJob(rounds_, SomeWorkers(3), SomeWorkers(3), {"train", std::chrono::seconds(5), "alice"});
   EXPECT_TRUE(report.known);
   EXPECT_FALSE(report.runs);
   ASSERT_THAT(report.became.groups(), SizeIs(1));
@@ -225,12 +228,51 @@ TEST_F(JobsTest, AKillTellsWhatBecameOfIt) {
   EXPECT_EQ(workers_.rounds[0][0].ending, kEndsByItself);
 
   look_[1] = Jobs({"train r-1 running 0"});
-  report = KillJob(rounds_, SomeWorkers(3), {"train", std::nullopt, "alice"});
+  report = KillJob(rounds_, SomeWorkers(3), SomeWorkers(3), {"train", std::nullopt, "alice"});
   EXPECT_TRUE(report.runs) << "it could not be ended there";
   EXPECT_EQ(workers_.last_limits.command, std::chrono::minutes(61)) << "the worker knows how long";
 
   look_.assign(3, Jobs());
-  EXPECT_FALSE(KillJob(rounds_, SomeWorkers(3), {"train", std::nullopt, ""}).known);
+  EXPECT_FALSE(KillJob(rounds_, SomeWorkers(3), SomeWorkers(3), {"train", std::nullopt, ""}).known);
+}
+
+// Of a gang, the one that was asked tells the others, and they are waited for.
+TEST_F(JobsTest, AKillOnOneWorkerOfAGangTellsWhatBecameOfAll) {
+  const auto gang = [](const std::string& state, const std::string& by = "") {
+    std::vector<std::string> lines = {"podctl-jobs 1",
+                                      "job train r-1 " + state + " 1795184000 0 0 python3 t.py",
+                                      "gang attempt 1 1"};
+    if (!by.empty()) lines.push_back("by " + by);
+    lines.emplace_back("end");
+    return Answer{lines};
+  };
+  const std::string by = "alice@laptop: podctl kill research train";
+  kill_[1] = gang("ended 143", by);
+  look_[0] = gang("ended 143", by);
+  look_[2] = gang("running 0", by);
+  const std::vector<WorkerAccess> all = SomeWorkers(3);
+  KillReport report = KillJob(rounds_, all, {all[1]}, {"train", std::nullopt, by});
+  ASSERT_THAT(workers_.rounds, SizeIs(2));
+  ASSERT_THAT(workers_.rounds[1], SizeIs(2));
+  EXPECT_EQ(workers_.rounds[1][0].command, workers::AwaitEndCommand("train", "r-1"));
+  EXPECT_EQ(workers_.rounds[1][1].worker.index, 2);
+  EXPECT_TRUE(report.runs);
+  EXPECT_THAT(report.untold, IsEmpty()) << "it is at it";
+  ASSERT_THAT(report.became.groups(), SizeIs(2));
+  EXPECT_THAT(report.became.groups()[0].workers, ElementsAre(1, 0));
+  EXPECT_EQ(report.became.groups()[1].what, "is still being ended by alice@laptop");
+  EXPECT_THAT(report.found, SizeIs(3));
+
+  look_[2] = gang("running 0");
+  report = KillJob(rounds_, all, {all[1]}, {"train", std::nullopt, by});
+  EXPECT_THAT(report.untold, ElementsAre(2)) << "who is to tell it is gone";
+  // Each of them is told where all are chosen, and of a job that is no gang none is told by
+  // another.
+  workers_.rounds.clear();
+  KillJob(rounds_, all, all, {"train", std::nullopt, by});
+  kill_[1] = Jobs({"train r-1 ended 143"});
+  KillJob(rounds_, all, {all[1]}, {"train", std::nullopt, by});
+  EXPECT_THAT(workers_.rounds, SizeIs(2));
 }
 
 TEST(StartOfCommand, GivesEachWorkerItsPlace) {

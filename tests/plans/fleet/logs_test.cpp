@@ -131,6 +131,19 @@ class LogsTest : public ::testing::Test {
   std::stop_source stop_;
 };
 
+TEST_F(LogsTest, TellsThatTheBeginningIsNotThereAnyMore) {
+  answers_[0] = {Log({"b"}, "ended 0", "r1 100")};
+  answers_[1] = {Log({"b"}, "ended 0", "r1 200")};
+  Read(2);
+  ASSERT_THAT(noted_.remarks, SizeIs(2));
+  EXPECT_EQ(noted_.remarks[0].second.kind, LogRemark::Kind::kCut);
+  EXPECT_THAT(noted_.groups, ElementsAre(2U));
+  noted_ = {};
+  request_.tail = 1;
+  Read(2);
+  EXPECT_THAT(noted_.remarks, IsEmpty());
+}
+
 TEST_F(LogsTest, AreReadToTheirEnd) {
   answers_[0] = {Log({"a", "b"}, "ended 0")};
   answers_[1] = {Log({"c"}, "running 0")};
@@ -230,6 +243,56 @@ TEST_F(LogsTest, ADeathIsLeftToTheEndWhereNobodyElseIsFollowed) {
   answers_[1] = {Log({}, "ended 0")};
   EXPECT_EQ(Read(2).ends[0].kind, LogEnd::Kind::kDied);
   EXPECT_THAT(noted_.remarks, IsEmpty());
+}
+
+// The job was started anew while it was followed: that is another run's log.
+TEST_F(LogsTest, AFollowIsOfOneRun) {
+  request_.follow = true;
+  answers_[0] = {Log({"a"}, "replaced r2 ended 143 alice@laptop: podctl kill research train")};
+  answers_[1] = std::vector<FakeWorkers::Answer>(6, Log({}, "running 0", "r1 2"));
+  answers_[1].insert(answers_[1].begin(), Log({"b"}, "running 0"));
+  answers_[1].push_back(Log({}, "ended 143", "r1 2"));
+  answers_[2] = {Log({"c"}, "running 0"), {{}, {"podctl-log replaced r2 unknown 0"}}};
+  const LogsReport report = Read(3);
+  ASSERT_THAT(commands_, SizeIs(11));
+  workers::LogRequest wanted = request_;
+  wanted.seen = 2;
+  wanted.run = "r1";
+  wanted.only = true;
+  EXPECT_EQ(commands_[3], workers::LogCommand(wanted)) << "nothing of another run is asked for";
+  EXPECT_EQ(commands_[4], workers::LogCommand(wanted));
+  ASSERT_THAT(report.ends, SizeIs(3));
+  EXPECT_EQ(report.ends[0].kind, LogEnd::Kind::kEnded);
+  EXPECT_EQ(report.ends[0].exit_code, 143);
+  EXPECT_EQ(report.ends[0].ended_by, "alice@laptop: podctl kill research train");
+  EXPECT_EQ(report.ends[0].next_run, "r2");
+  EXPECT_EQ(report.ends[1].next_run, "") << "it was over before";
+  EXPECT_EQ(report.ends[2].kind, LogEnd::Kind::kReplaced);
+  EXPECT_EQ(report.NextRun(), "r2");
+  EXPECT_EQ(report.ExitCode(), 1) << "of one nobody knows how it ended";
+  ASSERT_FALSE(noted_.remarks.empty());
+  EXPECT_EQ(noted_.remarks.front().first, 0);
+  EXPECT_EQ(noted_.remarks.front().second.kind, LogRemark::Kind::kAnew);
+  EXPECT_EQ(noted_.remarks.front().second.message, "r2");
+}
+
+// While it could not be reached, all of them were started anew, or it never had what they follow.
+TEST_F(LogsTest, WhoIsReachedLateIsAskedForTheRunOfTheOthers) {
+  request_.follow = true;
+  answers_[0] = {Log({"a"}, "running 0"), Log({}, "ended 0", "r1 2")};
+  const FakeWorkers::Answer silent{
+      {}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "connection refused")};
+  answers_[1] = {silent, {{}, {"podctl-log replaced r2 died 0"}}};
+  answers_[2] = {silent, {{}, {"podctl-log replaced r0 unknown 0"}}};
+  const LogsReport report = Read(3);
+  workers::LogRequest wanted = request_;
+  wanted.run = "r1";
+  wanted.only = true;
+  EXPECT_THAT(commands_, ::testing::Contains(workers::LogCommand(wanted)).Times(2));
+  EXPECT_EQ(report.ends[1].kind, LogEnd::Kind::kDied);
+  EXPECT_EQ(report.ends[1].next_run, "r2");
+  EXPECT_EQ(report.ends[2].kind, LogEnd::Kind::kNoSuchJob);
+  EXPECT_EQ(report.ends[2].next_run, "");
 }
 
 FakeWorkers::Answer Broken() {

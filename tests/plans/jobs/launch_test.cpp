@@ -125,6 +125,21 @@ TEST_F(LaunchTest, PjrtRunsEverywhereAlike) {
       Print(std::string("    pod: one\n    condaEnv: torch-xla\n    devices: [1]\n") + kTrain));
 }
 
+TEST_F(LaunchTest, TellsWhenItIsStartedAgainAndWhenItIsEnded) {
+  const auto print = [this](const std::string& restart) {
+    return Print("    pod: four\n    command: [a]\n    restart: " + restart + "\n");
+  };
+  EXPECT_THAT(
+      print("{attempts: 3, on: [failure, hang], backoff: 5s, hang: 10m}"),
+      HasSubstr("\nIt is started again at most 3 times, on failure, hang; after 5s, twice as "
+                "long each time where they follow within a minute, up to 1m.\n"
+                "\nWithout a line of any worker for 10m it is ended.\n"));
+  EXPECT_THAT(print("{attempts: 3, on: [failure], backoff: 0s}"),
+              HasSubstr("on failure; at once.\n"));
+  EXPECT_THAT(print("{attempts: 3, on: [failure], backoff: 5m}"),
+              HasSubstr("on failure; after 5m.\n"));
+}
+
 TEST_F(LaunchTest, SeveralSlicesFindOneAnother) {
   testing::ExpectGolden(
       "jobs/jax_multislice.txt",

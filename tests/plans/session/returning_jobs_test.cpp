@@ -90,6 +90,10 @@ class ReturningJobsTest : public ::testing::Test,
       on_start();
       return start_answer;
     }
+    if (job.ending == kEndsByItself && job.command.find("podctl-jobs 1") != std::string::npos) {
+      ++kills;
+      return {{"podctl-jobs 1", "end"}};
+    }
     if (job.command == workers::ProbeCommand({})) {
       return {{"podctl-probe 1", "user alice", "end"}};
     }
@@ -153,6 +157,7 @@ class ReturningJobsTest : public ::testing::Test,
   std::vector<std::string> because;
   std::vector<std::string> starts;  // commands
   int first_attempt = 0;
+  int kills = 0;
 };
 
 std::string Line(const std::string& life, const std::string& start = "00000000") {
@@ -192,8 +197,8 @@ TEST_F(ReturningJobsTest, WhatCouldNotBeBegunIsNotWanted) {
 TEST_F(ReturningJobsTest, OfTwoWhoStartItOneIsRefused) {
   Train("preemption");
   const PlanRun run = Applied();
-  on_start = [&] {
-    on_start = [] {};
+  on_start = [&, once = false]() mutable {
+    if (std::exchange(once, true)) return;
     // Another podctl, which has read the state before this start was written.
     WantedJob other;
     other.start = "ffffffff";
@@ -204,6 +209,36 @@ TEST_F(ReturningJobsTest, OfTwoWhoStartItOneIsRefused) {
   };
   EXPECT_TRUE(Start(run).report.report.Whole());
   EXPECT_NE(Wanted()->start, "ffffffff");
+}
+
+// `podctl kill` finds nothing yet that runs, and takes it off the state.
+TEST_F(ReturningJobsTest, WhatIsEndedWhileItBeginsDoesNotRunOn) {
+  Train("preemption");
+  const PlanRun run = Applied();
+  on_start = [&, once = false]() mutable {
+    if (std::exchange(once, true)) return;
+    const auto was = Edit().Forget("research", "train");
+    ASSERT_TRUE(was) << was.error().message;
+    EXPECT_TRUE(*was);
+  };
+  const WantedStart start = Start(run);
+  EXPECT_TRUE(start.forgotten);
+  EXPECT_THAT(start.error->message, HasSubstr("ended train while it began"));
+  EXPECT_EQ(kills, 4);
+  EXPECT_FALSE(Wanted());
+}
+
+TEST_F(ReturningJobsTest, AStartOnAnotherNodeCountsWhoeverSawIt) {
+  Train("preemption");
+  const PlanRun run = Applied();
+  WantedJob left;
+  left.start = "12345678";
+  left.uid = "another";
+  left.begins = true;
+  left.since = FormatTimestamp(clock.Now());
+  ASSERT_TRUE(Edit().Swap("research", "train", std::nullopt, left));
+  EXPECT_EQ(Look(run), WantedLook::kBroughtBack);
+  EXPECT_THAT(said, ElementsAre("comes back 2", "started 2"));
 }
 
 TEST_F(ReturningJobsTest, AJobThatNobodyCouldBringBackIsWrittenNowhere) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plans/kinds/file/record.h"
+#include "plans/session/pod_ends.h"
 #include "tests/plans/session/session_harness.h"
 
 namespace podctl {
@@ -77,6 +78,28 @@ TEST_F(StatusTest, PodsThatAreWantedAndNotMadeAreKnown) {
   Pods(Harness::Pod("lab") + Harness::Pod("next"));
   EXPECT_THAT(names("moved: [{from: pod.research, to: pod.lab}]\n"), ::testing::ElementsAre("next"))
       << "what has another name by now is there";
+}
+
+TEST_F(StatusTest, WhenAPodEndsByItselfIsKnown) {
+  const std::string pods =
+      Harness::Pod("a", "    ttl: 2h\n    idle: {after: 30m, then: delete}\n") +
+      Harness::Pod("b", "    ttl: 2h\n    lifecycle: {preventDestroy: true}\n") +
+      Harness::Pod("c", "    idle: {after: 1h}\n") + Harness::Pod("d");
+  Pods(pods);
+  Applied();
+  Pods(pods + Harness::Pod("e", "    ttl: 2h\n"));
+  Diagnostics problems;
+  const auto spec = LoadSpec(Request().load, files, environment, problems);
+  ASSERT_FALSE(problems.has_errors());
+  const auto ends = PlannedEnds(spec, Stored());
+  ASSERT_EQ(ends.size(), 2U) << "of those that are there, and that nothing protects";
+  EXPECT_EQ(ends[0].pod, "a");
+  EXPECT_EQ(ends[0].at, "2026-11-20T16:30:00Z");
+  EXPECT_EQ(ends[0].sentence,
+            "`podctl watch` deletes pod.a at 2026-11-20T16:30:00Z, when its ttl of 2h is over, and "
+            "deletes it after 30m in which nobody uses it.");
+  EXPECT_EQ(ends[1].at, "");
+  EXPECT_EQ(ends[1].sentence, "`podctl watch` reports pod.c after 1h in which nobody uses it.");
 }
 
 TEST_F(StatusTest, NoStateIsAnEmptyOne) {

@@ -280,6 +280,19 @@ pods:
   }
 }
 
+TEST_F(LoaderTest, ReadsHowWorkersAreCheckedBeforeTheyAreReady) {
+  const PodSpec usual = LoadPod("    ssh: {check: true}\n");
+  EXPECT_TRUE(usual.check_ready);
+  EXPECT_FALSE(usual.probe_ready);
+  EXPECT_FALSE(LoadPod("    ssh: {check: false}\n").check_ready);
+  const PodSpec probed = LoadPod("    ssh: {check: probe}\n");
+  EXPECT_TRUE(probed.check_ready);
+  EXPECT_EQ(probed.probe_ready, true);
+  EXPECT_EQ(report_, "");
+  LoadPod("    ssh: {check: prob}\n");
+  EXPECT_THAT(report_, HasSubstr("did you mean `probe`?"));
+}
+
 TEST_F(LoaderTest, ReadsSshAndLifecycle) {
   const PodSpec pod = LoadPod(R"(
     ssh: {user: alice, port: 2222, identityFile: /k, address: internal, hostKeys: strict, transport: openssh,

@@ -102,6 +102,47 @@ TEST_F(PricesTest, WhatIsWrongIsToldWithItsPlaceAndWithoutItsLines) {
   EXPECT_THAT(report_, HasSubstr("none.yaml"));
 }
 
+TEST_F(PricesTest, AreOfADayThatHasCome) {
+  options_.last_day = "2026-11-01";
+  EXPECT_THAT(ReportOn(kPrices), IsEmpty());
+  options_.last_day = "2026-10-31";
+  EXPECT_THAT(ReportOn(kPrices), HasSubstr("`2026-11-01` is still to come"));
+  EXPECT_THAT(report_, HasSubstr("prices.yaml:1:7"));
+}
+
+TEST_F(PricesTest, WhatIsOftenMeantIsToldWithTheWordForIt) {
+  const auto report = [&](const std::string& key, const std::string& value) {
+    std::map<std::string, std::string> item = {
+        {"type", "v5e"}, {"region", "us-central1"}, {"tier", "spot"}, {"perChipHour", "1"}};
+    item[key] = value;
+    std::string text;
+    for (const auto& [each, of_it] : item) text += "\n    " + each + ": " + of_it;
+    return ReportOn(With(text.substr(5)));
+  };
+  EXPECT_THAT(report("type", "v3-8"), HasSubstr("`v3-8` is an acceleratorType"));
+  EXPECT_THAT(report_, HasSubstr("write `v3`, the type of its chips"));
+  EXPECT_THAT(report("type", "v5litepod-16"), HasSubstr("write `v5e`"));
+  EXPECT_THAT(report("type", "v9-8"), HasSubstr("podctl knows no chips called `v9-8`"));
+  EXPECT_THAT(report("tier", "preemptible"), HasSubstr("there is no tier `preemptible`"));
+  EXPECT_THAT(report_, HasSubstr("write `spot`"));
+  EXPECT_THAT(report("perChipHour", "2,00"), HasSubstr("must be an amount"));
+  EXPECT_THAT(report_, HasSubstr("write its decimals behind a point: 2.00"));
+  EXPECT_THAT(report("perChipHour", "1,000,000"), Not(HasSubstr("decimals")));
+  EXPECT_THAT(ReportOn(With("{type: v5e, region: us-central1, tier: spot, perChipHour: 2,00}")),
+              HasSubstr("write its decimals behind a point: 2.00"));
+  EXPECT_THAT(report_, Not(HasSubstr("unknown key")));
+}
+
+// As in `podctl -f prices.yaml validate`.
+TEST_F(PricesTest, GivenAsASpecAreToldFromOne) {
+  options_.paths = {"prices.yaml"};
+  LoadAll();
+  EXPECT_THAT(report_, HasSubstr("this is a file of prices, and no spec"));
+  EXPECT_THAT(report_, HasSubstr("`prices: ./prices.yaml`"));
+  EXPECT_THAT(report_, Not(HasSubstr("unknown key")));
+  EXPECT_THAT(report_, Not(HasSubstr("there is no `pods`")));
+}
+
 TEST_F(PricesTest, OfAFolderAreNoSpec) {
   files_.SetFolder("team");
   files_.SetFile("team/a.yaml", "project: p\npods: {}\nprices: ./prices.yaml\n");

@@ -280,6 +280,43 @@ TEST_F(SshStepRunnerTest, AWorkerIsReadyWhenItIsFitForUse) {
   EXPECT_FALSE(Run(step)[0].ok);
 }
 
+// Two workers at addresses of their own, as they reach each other.
+TEST_F(SshStepRunnerTest, WorkersAreReadyTogetherWhenTheyReachEachOther) {
+  Program("docker", "exit 1\n");
+  Program("systemctl", "printf 'LoadState=loaded\\nActiveState=active\\nMainPID=0\\n'\n");
+  Step step;
+  step.kind = Step::Kind::kReadiness;
+  step.probes = true;
+  std::vector<WorkerAccess> workers = Workers(2);
+  workers[0].inside = "127.0.78.1";
+  workers[1].inside = "127.0.78.2";
+  ssh::FanOut fan_out(keyring_, clock_, random_);
+  SshStepRunner runner(fan_out, files_, random_, limits_, withheld_);
+  for (const StepOutcome& outcome : runner.Run(step, workers, log_, {})) {
+    EXPECT_TRUE(outcome.ok) << outcome.message;
+  }
+  EXPECT_TRUE(log_.lines.empty()) << "what a probe says is not the user's to read";
+  Program("python3", "echo no module named socket >&2; exit 1\n");
+  for (const StepOutcome& outcome : runner.Run(step, workers, log_, {})) {
+    EXPECT_FALSE(outcome.ok);
+    EXPECT_EQ(outcome.message,
+              "it did not join: the probe ended with exit code 1: no module named socket");
+    EXPECT_EQ(outcome.shared, outcome.message);
+  }
+}
+
+// Nobody is asked to reach one that cannot be used.
+TEST_F(SshStepRunnerTest, WorkersAreProbedTogetherOnlyWhenEachIsFitForUse) {
+  Program("docker", "exit 1\n");
+  Program("systemctl", "printf 'LoadState=loaded\\nActiveState=failed\\nMainPID=0\\n'\n");
+  Program("python3", "touch ~/probed; exit 1\n");
+  Step step;
+  step.kind = Step::Kind::kReadiness;
+  step.probes = true;
+  EXPECT_EQ(Run(step, 2)[0].message, "tpu-runtime is failed");
+  EXPECT_FALSE(std::filesystem::exists(server_->Home() + "/probed"));
+}
+
 // Notes with what limits it is asked.
 class NotedLimits final : public ssh::Transport {
  public:

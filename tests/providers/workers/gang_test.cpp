@@ -41,6 +41,9 @@ TEST(GangLines, TellAttemptAndFirstFailureAndWhoIsWaitedFor) {
   EXPECT_EQ(news.first->reason, "failure");
   EXPECT_EQ(news.first->cause, "ended with exit code 3");
   EXPECT_THAT(news.waiting, ElementsAre(7, 9));
+  EXPECT_TRUE(ReadGangLine("first 2 - 31000 hang no worker has written a line for 30s", &news));
+  EXPECT_EQ(news.first->worker, std::nullopt);
+  EXPECT_EQ(news.first->cause, "no worker has written a line for 30s");
   for (const std::string odd :
        {"", "attempt", "attempt 1", "attempt x 2", "attempt -1 2", "first 1 2", "first 1 x 3 a b",
         "waiting 1,,2", "waiting x", "else 1"}) {
@@ -136,7 +139,7 @@ class GangTest : public ::testing::Test {
     return all;
   }
   std::string Folder(std::size_t i) { return testing::JobFolder(workers_[i]->home(), "train"); }
-  std::string Log(std::size_t i) { return ReadAll(Folder(i) + "/log"); }
+  std::string Log(std::size_t i) { return testing::WithoutTimes(ReadAll(Folder(i) + "/log")); }
   std::string Supervisor(std::size_t i) { return FirstWord(ReadAll(Folder(i) + "/pid")); }
   std::string Guard(std::size_t i) { return FirstWord(ReadAll(Folder(i) + "/relays")); }
   static void Signal(const std::string& pid, int number) {
@@ -167,19 +170,23 @@ class GangTest : public ::testing::Test {
       EXPECT_FALSE(std::filesystem::exists(Folder(i) + "/environment"));
     }
     for (const Gang::Member& member : gang_.members) {
-      const std::string table = ReadAll("/proc/net/tcp");
-      std::istringstream lines(table);
-      // In the kernel's order of bytes: 127.0.41.1 is 0129007F.
-      int a = 0;
-      int b = 0;
-      std::sscanf(member.address.c_str(), "127.0.%d.%d", &a, &b);
-      char hex[16];
-      std::snprintf(hex, sizeof hex, "%02X%02X007F", b, a);
-      for (std::string line; std::getline(lines, line);) {
-        const bool listens = line.find(" 0A ") != std::string::npos;
-        EXPECT_FALSE(listens && line.find(hex) != std::string::npos) << line;
-      }
+      Await([&] { return ListenersAt(member.address).empty(); });
     }
+  }
+  static std::string ListenersAt(const std::string& address) {
+    std::istringstream lines(ReadAll("/proc/net/tcp"));
+    // In the kernel's order of bytes: 127.0.41.1 is 0129007F.
+    int a = 0;
+    int b = 0;
+    std::sscanf(address.c_str(), "127.0.%d.%d", &a, &b);
+    char hex[16];
+    std::snprintf(hex, sizeof hex, "%02X%02X007F", b, a);
+    std::string found;
+    for (std::string line; std::getline(lines, line);) {
+      const bool listens = line.find(" 0A ") != std::string::npos;
+      if (listens && line.find(hex) != std::string::npos) found += line + "\n";
+    }
+    return found;
   }
 
   Gang gang_;
@@ -221,6 +228,11 @@ while :; do sleep 0.1; done)");
     EXPECT_EQ(status.exit_code, i == 2 ? 3 : 137);
     EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 ended with exit code 3, "));
     EXPECT_THAT(Log(i), HasSubstr("; so the job ends\n"));
+    // With the time, and with the words in which `podctl jobs` tells how long it took.
+    EXPECT_THAT(ReadAll(Folder(i) + "/log"),
+                ::testing::ContainsRegex("(^|\n)podctl: [-0-9]+T[:0-9]+Z worker 6 "));
+    EXPECT_THAT(Log(i), HasSubstr("code 3, " + FormatDuration(status.gang->first->after) +
+                                  " after the start; so the job ends\n"));
     EXPECT_EQ(Log(i).find("asked\n") != std::string::npos, i != 2);
   }
   ExpectNothingLeft();
@@ -319,9 +331,9 @@ TEST_F(GangTest, AWorkerThatIsGoneIsWaitedFor) {
     EXPECT_EQ(status.state, State::kRunning);
     EXPECT_EQ(First(i).reason, "connection");
     EXPECT_EQ(First(i).worker, 6);
-    EXPECT_EQ(First(i).cause, "was silent for 3 s");
+    EXPECT_EQ(First(i).cause, "was silent for 3s");
     EXPECT_EQ(News(i).attempt, 1);
-    AwaitLog(i, "podctl: worker 6 was silent for 3 s, ");
+    AwaitLog(i, "podctl: worker 6 was silent for 3s, ");
     AwaitLog(i, "; waiting for worker 6\n");
   }
   EXPECT_EQ(Status(gone).state, State::kDied);
@@ -330,6 +342,30 @@ TEST_F(GangTest, AWorkerThatIsGoneIsWaitedFor) {
   for (const std::size_t i : {0U, 1U}) {
     Await([&] { return Status(i).state == State::kEnded; });
     EXPECT_THAT(Log(i), ::testing::EndsWith("podctl: ended by bob@x: podctl kill\n"));
+  }
+  Signal(FirstWord(ReadAll(workers_[gone]->home() + "/command")), SIGKILL);
+}
+
+// Nothing would come of its end: it is not to begin again for that.
+TEST_F(GangTest, AWorkerThatIsGoneIsNotWaitedForInVain) {
+  const std::size_t gone = 2;
+  gang_.restarts = 5;
+  gang_.on = {"failure"};
+  grace_ = std::chrono::seconds(1);
+  Start("echo $$ >~/command; echo up; exec sleep 1000");
+  AwaitLog(gone, "up");
+  Await([&] { return IsThere(Guard(gone)); });
+  const std::string guard = Guard(gone);
+  const std::string leader = Supervisor(gone);
+  Signal(leader, SIGSTOP);
+  Signal(guard, SIGKILL);
+  Signal(leader, SIGKILL);
+  for (const std::size_t i : {0U, 1U}) {
+    Await([&] { return Status(i).state == State::kEnded; });
+    EXPECT_NE(Status(i).exit_code, 0);
+    EXPECT_EQ(First(i).reason, "connection");
+    EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 was silent for 3s, "));
+    EXPECT_THAT(Log(i), ::testing::EndsWith("; so the job ends\n"));
   }
   Signal(FirstWord(ReadAll(workers_[gone]->home() + "/command")), SIGKILL);
 }
@@ -358,6 +394,7 @@ TEST_F(GangTest, WhoHearsOfNobodyEndsToo) {
 }
 
 TEST_F(GangTest, OneLinkMayBeCut) {
+  gang_.assembly = std::chrono::seconds(30);  // they are started one after the other
   Gang cut = gang_;
   cut.members[0].address = "127.0.39.1";  // where nobody is
   Start("sleep 5; echo through", std::pair(std::size_t{2}, cut));
@@ -393,6 +430,39 @@ TEST_F(GangTest, WhoeverEndsItOnOneWorkerEndsItOnAll) {
   ExpectNothingLeft();
 }
 
+TEST_F(GangTest, WhoEndsItOnOneWorkerCanWaitForTheOthers) {
+  Start("trap 'sleep 1; exit 7' TERM; echo up; while :; do sleep 0.1; done");
+  for (std::size_t i = 0; i < kWorkers; ++i) AwaitLog(i, "up");
+  EXPECT_TRUE(workers_[1]->Run(KillCommand({"train", {}, "bob@x: podctl kill"})).result.ok());
+  for (const std::size_t i : {0U, 2U}) {
+    const auto jobs = ParseJobs(workers_[i]->Run(AwaitEndCommand("train", "aaaa-1")).out);
+    ASSERT_TRUE(jobs && jobs->size() == 1);
+    EXPECT_EQ(jobs->front().state, State::kEnded);
+    EXPECT_EQ(jobs->front().exit_code, 7);
+    EXPECT_EQ(jobs->front().ended_by, "bob@x: podctl kill");
+  }
+}
+
+// Both that would have told the others are gone.
+TEST_F(GangTest, WhoWasNotToldOfItsEndIsNotWaitedForForLong) {
+  Start("echo up; exec sleep 1000");
+  for (std::size_t i = 0; i < kWorkers; ++i) AwaitLog(i, "up");
+  for (const std::size_t hub : {0U, 1U}) {
+    Await([&] { return IsThere(Guard(hub)); });
+    Signal(Supervisor(hub), SIGSTOP);
+    Signal(Guard(hub), SIGSTOP);
+  }
+  EXPECT_TRUE(workers_[2]->Run(KillCommand({"train", {}, "bob@x: podctl kill"})).result.ok());
+  const auto jobs = ParseJobs(workers_[0]->Run(AwaitEndCommand("train", "aaaa-1")).out);
+  ASSERT_TRUE(jobs && jobs->size() == 1);
+  EXPECT_EQ(jobs->front().state, State::kRunning);
+  EXPECT_EQ(jobs->front().ended_by, "");
+  for (const std::size_t hub : {0U, 1U}) {
+    Signal(Supervisor(hub), SIGCONT);
+    Signal(Guard(hub), SIGCONT);
+  }
+}
+
 // A process that was stopped does not end by being told.
 TEST_F(GangTest, AStoppedGuardDoesNotOutliveTheJob) {
   Start("echo up; while [ ! -e ~/done ]; do sleep 0.1; done");
@@ -409,16 +479,36 @@ TEST_F(GangTest, AHangIsOneOfAll) {
   gang_.hang = std::chrono::seconds(2);
   Start(R"(echo attempt $PODCTL_ATTEMPT
 [ $PODCTL_ATTEMPT = 1 ] || exit 0
-[ $PODCTL_WORKER = 1 ] && for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; echo step; done
+[ $PODCTL_WORKER = 1 ] && for i in $(seq 20); do sleep 0.3; echo step; done
 exec sleep 1000)");
   AwaitEnd();
   for (std::size_t i = 0; i < kWorkers; ++i) {
     EXPECT_EQ(Status(i).exit_code, 0) << All();
     EXPECT_EQ(News(i).attempt, 2);
     EXPECT_EQ(First(i).reason, "hang");
-    EXPECT_EQ(First(i).cause, "wrote nothing for 2 s, as all others");
+    EXPECT_EQ(First(i).worker, std::nullopt) << "nobody is blamed";
+    EXPECT_EQ(First(i).cause, "no worker has written a line for 2s (the last was worker 5)");
+    EXPECT_THAT(Log(i), HasSubstr("podctl: no worker has written a line for 2s (the last was "
+                                  "worker 5), "));
   }
   EXPECT_THAT(Log(1), HasSubstr("step\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\nstep\n"));
+}
+
+// They wrote in step, or not at all: podctl's own line about an attempt is none of theirs.
+TEST_F(GangTest, AHangNamesNobodyWhereNoneWasTheLast) {
+  gang_.restarts = 2;
+  gang_.on = {"failure", "hang"};
+  gang_.hang = std::chrono::seconds(2);
+  // What follows the first attempt begins everywhere at the same time.
+  Start(R"([ $PODCTL_ATTEMPT != 1 ] || exit 3
+[ $PODCTL_ATTEMPT != 2 ] || echo step
+exec sleep 1000)");
+  AwaitEnd();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(First(i).attempt, 3) << All();
+    EXPECT_EQ(First(i).cause, "no worker has written a line for 2s");
+    EXPECT_THAT(Log(i), HasSubstr("step\npodctl: no worker has written a line for 2s, "));
+  }
 }
 
 TEST_F(GangTest, WithoutPythonNothingIsStarted) {

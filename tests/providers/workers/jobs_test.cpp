@@ -74,8 +74,17 @@ TEST(JobLogNotes, AreToldFromOtherWords) {
   EXPECT_EQ(ReadLogNote("podctl-log ended 143 bob@x: podctl kill")->ended_by, "bob@x: podctl kill");
   EXPECT_EQ(ReadLogNote("podctl-log ended 143 bob@x: podctl kill")->exit_code, 143);
   EXPECT_EQ(ReadLogNote("podctl-log died 0")->kind, LogNote::Kind::kDied);
+  const auto next = ReadLogNote("podctl-log replaced r2 ended 143 bob@x: podctl kill");
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->kind, LogNote::Kind::kReplaced);
+  EXPECT_EQ(next->run, "r2");
+  EXPECT_EQ(next->former, LogNote::Kind::kEnded);
+  EXPECT_EQ(next->exit_code, 143);
+  EXPECT_EQ(next->ended_by, "bob@x: podctl kill");
+  EXPECT_EQ(ReadLogNote("podctl-log replaced r2 unknown 0")->former, std::nullopt);
   for (const std::string other : {"tail: inotify resources exhausted", "podctl-log",
-                                  "podctl-log ended", "podctl-log begin r x"}) {
+                                  "podctl-log ended", "podctl-log begin r x", "podctl-log replaced",
+                                  "podctl-log replaced r2", "podctl-log unknown 0"}) {
     EXPECT_FALSE(ReadLogNote(other)) << other;
   }
 }
@@ -300,6 +309,51 @@ TEST_F(JobsTest, ALogGoesOnWhereItStopped) {
   EXPECT_THAT(after(7, "bbbb-1"), ElementsAre("one", "two", "three")) << "another run";
 }
 
+// Another run takes its place while it is read: the reader has all of the first, and how it ended.
+TEST_F(JobsTest, ALogThatIsFollowedIsThatOfOneRun) {
+  EXPECT_TRUE(Start(Job("echo one; while [ ! -e ~/go ]; do sleep 0.05; done; exit 5")).result.ok());
+  LogRequest request;
+  request.name = "train";
+  request.follow = true;
+  const Said said = worker_.Run(
+      worker_.JobOf(LogCommand(request)),
+      [&](std::stop_source&) {
+        WriteAll(worker_.home() + "/go", "");
+        while (List().state == State::kRunning) std::this_thread::yield();
+        EXPECT_TRUE(Start(Job("echo two", "bbbb-2")).result.ok());
+      },
+      "one");
+  EXPECT_THAT(said.out, ElementsAre("one"));
+  // tail may be through before the other run is there.
+  EXPECT_THAT(said.err.back(),
+              ::testing::AnyOf("podctl-log ended 5", "podctl-log replaced bbbb-2 ended 5"));
+  request.run = "aaaa-1";
+  request.seen = 4;
+  request.only = true;
+  const Said later = Log(request);
+  EXPECT_THAT(later.out, IsEmpty());
+  EXPECT_THAT(later.err, ElementsAre("podctl-log replaced bbbb-2 ended 5"));
+  request.run = "cccc-3";
+  EXPECT_THAT(Log(request).err, ElementsAre("podctl-log replaced bbbb-2 unknown 0"));
+}
+
+// What was taken away reads as zeros; nobody is shown those.
+TEST_F(JobsTest, ALogBeginsBehindWhatWasTakenAway) {
+  EXPECT_TRUE(Start(Job("printf 'one\\ntwo\\nthree\\n'")).result.ok());
+  Ended();
+  testing::WriteAll(Folder() + "/cut", "4                              \n");
+  const Said said = Log({});
+  EXPECT_THAT(said.out, ElementsAre("two", "three"));
+  EXPECT_EQ(said.err.front(), "podctl-log begin aaaa-1 4");
+  const auto after = [&](std::uint64_t seen) {
+    return Log({.name = {}, .follow = false, .tail = {}, .seen = seen, .run = "aaaa-1"}).out;
+  };
+  EXPECT_THAT(after(2), ElementsAre("two", "three"));
+  EXPECT_THAT(after(8), ElementsAre("three"));
+  testing::WriteAll(Folder() + "/cut", "no number\n");
+  EXPECT_THAT(Log({}).out, ElementsAre("one", "two", "three"));
+}
+
 TEST_F(JobsTest, TheLastLinesOfALogAreFoundWithTheirPlace) {
   EXPECT_TRUE(Start(Job("printf 'one\\ntwo\\nthree\\n'")).result.ok());
   Ended();
@@ -330,8 +384,10 @@ TEST_F(JobsTest, AKillReachesWhatTheJobHasStartedAnywhere) {
   EXPECT_EQ(List().ended_by, "bob@x: podctl kill");
   EXPECT_EQ(Log({}).err.back(), "podctl-log ended 137 bob@x: podctl kill");
   EXPECT_FALSE(IsThere(TrimBlanks(ReadAll(worker_.home() + "/away"))));
-  EXPECT_THAT(ReadAll(Folder() + "/log"),
+  const std::string log = ReadAll(Folder() + "/log");
+  EXPECT_THAT(testing::WithoutTimes(log),
               HasSubstr("got TERM\npodctl: ended by bob@x: podctl kill\n"));
+  EXPECT_THAT(log, ::testing::ContainsRegex("\npodctl: [-0-9]+T[:0-9]+Z ended by bob@x"));
 }
 
 // Who kills it may go away: the worker goes on by itself, and a second one waits for the first.

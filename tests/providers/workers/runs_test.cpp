@@ -138,7 +138,9 @@ TEST_F(RunsTest, WhoHadItEndedIsKeptForItsOwner) {
   const auto jobs = ParseJobs(worker_.Run(ListCommand("train")).out);
   ASSERT_TRUE(jobs && jobs->size() == 1);
   EXPECT_EQ(jobs->front().ended_by, who);
-  EXPECT_THAT(ReadAll(Folder() + "/log"), HasSubstr("\npodctl: ended by " + who + "\n"));
+  const std::string log = ReadAll(Folder() + "/log");
+  EXPECT_THAT(testing::WithoutTimes(log), HasSubstr("\npodctl: ended by " + who + "\n"));
+  EXPECT_THAT(log, ::testing::MatchesRegex("podctl: [-0-9]+T[:0-9]+Z its lines went (.|\n)*"));
 }
 
 // So that nobody is told to wait for what there never was.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ namespace podctl::testing {
 inline std::string JobFolder(const std::string& home, const std::string& job) {
   const std::string name = ReadAll("/proc/sys/kernel/hostname");
   return home + "/.podctl/jobs/" + name.substr(0, name.find('\n')) + "/" + job;
+}
+
+// Of a log, podctl's own lines without the time at which they were written.
+inline std::string WithoutTimes(const std::string& log) {
+  static const std::regex kTime("podctl: [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z ");
+  return std::regex_replace(log, kTime, "podctl: ");
 }
 
 // Standard input that stays open as long as the connection lives.

@@ -338,8 +338,19 @@ void PodReader::ReadSshKey(const YamlNode& value, const Slot& slot, const Shape&
     pod.publish_ssh_key = reader_.ReadBool(value, slot).value_or(true);
     if (!pod.publish_ssh_key) pod.ssh.withhold_key = true;
   } else if (key == "check") {
-    pod.check_ready = reader_.ReadBool(value, slot).value_or(true);
+    ReadCheck(value, slot, pod);
   }  // publishKeys: ReadSsh
+}
+
+void PodReader::ReadCheck(const YamlNode& value, const Slot& slot, PodSpec& pod) {
+  const auto text =
+      value.is_scalar() ? reader_.ReadPlain(value, slot) : std::optional<std::string>("");
+  if (!text) return;
+  if (!value.is_scalar() || *text == "true" || *text == "false") {
+    pod.check_ready = reader_.ReadBool(value, slot).value_or(true);
+  } else if (reader_.ReadWord(value, slot, {"true", "false", "probe"})) {
+    pod.probe_ready = true;
+  }
 }
 
 void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& pod) {

@@ -32,6 +32,7 @@ class PodReader {
   void ReadApiVersion(const YamlEntry& entry, const Slot& slot, const Shape& shape, PodSpec& pod);
   void ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod);
   void ReadSshKey(const YamlNode& value, const Slot& slot, const Shape& shape, PodSpec& pod);
+  void ReadCheck(const YamlNode& value, const Slot& slot, PodSpec& pod);
   std::optional<std::chrono::milliseconds> ReadEnd(const YamlNode& node, const Slot& slot);
   void ReadIdle(const YamlNode& node, const Slot& slot, PodSpec& pod);
   void CheckIdle(const YamlNode& map, const std::string& context, const PodSpec& pod);

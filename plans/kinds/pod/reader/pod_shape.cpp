@@ -295,7 +295,10 @@ const Shape& SshShape() {
             ListOf(Either({Text(), PublishedKeyShape()}))},
            {"transport", "`openssh` goes through the program ssh; `libssh2` unless given.",
             Word({"libssh2", "openssh"})},
-           {"check", "`false`: the workers of a new pod are not looked over.", Bool()},
+           {"check",
+            "`false`: the workers of a new pod are not looked over. `probe`: they have to reach "
+            "each other and to be alike, too.",
+            Either({Bool(), Word({"probe"})})},
            {"proxyJump", "The host to jump through, `[user@]host[:port]`.", Text().Like(kJumpHost)},
            {"iap", "Goes through Identity-Aware Proxy.", Bool()}})
           .Named("ssh");

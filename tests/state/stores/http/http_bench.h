@@ -1,6 +1,8 @@
 // Where the tests of HttpStore run: one server, and runs of podctl on hosts of their own.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <set>
 #include <string>
@@ -103,5 +105,23 @@ struct HttpRun {
   State state;
   Generation at;
 };
+
+// With the sample stored, and the lock held.
+inline HttpRun Running(HttpWorld& world, const std::string& host = "here") {
+  HttpRun run(world.Open(host));
+  EXPECT_TRUE(run.TakeLock());
+  EXPECT_TRUE(run.Load());
+  if (run.at.none()) {
+    run.state = SampleState();
+    EXPECT_TRUE(run.Save());
+  }
+  return run;
+}
+
+inline std::string UidIn(HttpWorld& world) {
+  auto loaded = world.Open()->Load();
+  EXPECT_TRUE(loaded && loaded->state);
+  return loaded && loaded->state ? Pods(*loaded->state)[Addr("pod.research")].current.uid : "";
+}
 
 }  // namespace podctl::testing
