@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/e2e/checkpoint_program.h"
 #include "tests/e2e/harness.h"
 
 namespace podctl::testing {
@@ -104,53 +105,22 @@ TEST_F(JaxTest, SoDoAllWorkersForDoctor) {
 
 // What any training does: a step of all workers, a checkpoint by one of them, whole or not at all.
 constexpr const char* kTraining = R"py(
-import json
 import os
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 
 import jax
 import jax.numpy as jnp
 
+from checkpoint import load, save
+
 STEPS = 300
-bucket, _, prefix = os.environ["PODCTL_RESUME"][len("gs://"):].partition("/")
-storage = os.environ["STORAGE_EMULATOR_HOST"]
-name = urllib.parse.quote(prefix + "/checkpoint", safe="")
-
-
-def load():
-    try:
-        with urllib.request.urlopen(f"{storage}/storage/v1/b/{bucket}/o/{name}?alt=media") as reply:
-            return json.load(reply)
-    except urllib.error.HTTPError as error:
-        if error.code != 404:
-            raise
-        return {"step": 0, "weights": [float(0).hex()] * 8}
-
-
-def save(checkpoint):
-    while True:
-        try:
-            urllib.request.urlopen(urllib.request.Request(
-                f"{storage}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}",
-                data=json.dumps(checkpoint).encode(), method="POST",
-                headers={"Content-Type": "application/json"})).close()
-            return
-        except urllib.error.HTTPError as error:
-            if error.code != 429:  # Cloud Storage takes one a second of an object
-                raise
-            time.sleep(1)
-
-
 jax.distributed.initialize(
     os.environ["JAX_COORDINATOR_ADDRESS"],
     num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
     process_id=int(os.environ["JAX_PROCESS_ID"]))
 me = jax.process_index()
 mean = jax.pmap(lambda x: jax.lax.pmean(x, "all"), axis_name="all")
-checkpoint = load()
+checkpoint = load({"step": 0, "weights": [float(0).hex()] * 8})
 weights = jnp.array([float.fromhex(w) for w in checkpoint["weights"]], jnp.float32)
 print("attempt", os.environ["PODCTL_ATTEMPT"], "from step", checkpoint["step"], flush=True)
 truth = jnp.linspace(-1, 1, 8)
@@ -174,6 +144,7 @@ class JaxReturnTest : public JaxTest {
     }
     ASSERT_NO_FATAL_FAILURE(InstallJax());
     box_.StartEmulator("light", "0s");
+    box_.WriteFile("src/checkpoint.py", kCheckpointProgram);
     box_.WriteFile("src/train.py", kTraining);
     const auto job = [&](const std::string& name) {
       return "  " + name + ":\n    pod: research\n    launcher: jax\n    command: [\"" +

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "providers/base/json.h"
+#include "tests/e2e/checkpoint_program.h"
 #include "tests/e2e/harness.h"
 
 namespace podctl::testing {
@@ -27,44 +28,13 @@ constexpr int kSteps = 150;
 
 // A step of all workers, a checkpoint by the first; what is through ends at once.
 constexpr const char* kTraining = R"py(
-import json
 import os
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
+
+from checkpoint import load, save
 
 STEPS = 150
-bucket, _, prefix = os.environ["PODCTL_RESUME"][len("gs://"):].partition("/")
-storage = os.environ["STORAGE_EMULATOR_HOST"]
-name = urllib.parse.quote(prefix + "/checkpoint", safe="")
-
-
-def load():
-    try:
-        with urllib.request.urlopen(f"{storage}/storage/v1/b/{bucket}/o/{name}?alt=media") as reply:
-            return json.load(reply)
-    except urllib.error.HTTPError as error:
-        if error.code != 404:
-            raise
-        return {"step": 0, "sum": 0}
-
-
-def save(checkpoint):
-    while True:
-        try:
-            urllib.request.urlopen(urllib.request.Request(
-                f"{storage}/upload/storage/v1/b/{bucket}/o?uploadType=media&name={name}",
-                data=json.dumps(checkpoint).encode(), method="POST",
-                headers={"Content-Type": "application/json"})).close()
-            return
-        except urllib.error.HTTPError as error:
-            if error.code != 429:
-                raise
-            time.sleep(1)
-
-
-checkpoint = load()
+checkpoint = load({"step": 0, "sum": 0})
 step, total = checkpoint["step"], checkpoint["sum"]
 print("attempt", os.environ["PODCTL_ATTEMPT"], "from step", step, flush=True)
 saved = time.monotonic()
@@ -92,6 +62,7 @@ class NightTest : public ::testing::Test {
       GTEST_SKIP() << "it takes minutes: only with ./dev test --all";
     }
     box_.StartEmulator("light", "0.5s");
+    box_.WriteFile("src/checkpoint.py", kCheckpointProgram);
     box_.WriteFile("src/night.py", kTraining);
     box_.WriteFile("prices.yaml",
                    "asOf: 2026-11-01\ncurrency: USD\nitems:\n"
