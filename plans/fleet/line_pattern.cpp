@@ -82,12 +82,13 @@ Result<LinePattern> LinePattern::Parse(const std::string& text) {
 }
 
 bool LinePattern::Matches(std::string_view line) const {
-  line = line.substr(0, kLongestMatched);
+  // A copy, since POSIX's regexec reads up to a NUL: REG_STARTEND is glibc's own, which the address
+  // sanitizer does not know of.
+  const std::string text(line.substr(0, kLongestMatched));
   regmatch_t whole{};
-  whole.rm_eo = static_cast<regoff_t>(line.size());
-  // With its length, since a NUL may stand in it.
-  return ::regexec(&compiled_->regex, line.data() == nullptr ? "" : line.data(), 1, &whole,
-                   REG_STARTEND) == 0;
+  whole.rm_eo = static_cast<regoff_t>(text.size());
+  // With its length, since a NUL may stand within it, too.
+  return ::regexec(&compiled_->regex, text.c_str(), 1, &whole, REG_STARTEND) == 0;
 }
 
 }  // namespace podctl
