@@ -1,6 +1,4 @@
 // podctl: declarative Cloud TPU pods. See README.md.
-#include <malloc.h>
-
 #include <string>
 #include <variant>
 #include <vector>
@@ -8,20 +6,16 @@
 #include "cmd/arguments.h"
 #include "cmd/terminal.h"
 
+// Read by jemalloc before main. Each further arena would keep what its threads let go of, while the
+// others ask for more.
+extern "C" {
+extern const char* const malloc_conf;
+const char* const malloc_conf = "narenas:1";
+}
+
 int main(int argc, char** argv) {
   using namespace podctl;
   OccupyStandardDescriptors();
-  // Texts of states and answers are large and short-lived: they go back to the system at once,
-  // instead of leaving holes among what lives on.
-  constexpr int kLargeBytes = 512 << 10;
-  mallopt(M_MMAP_THRESHOLD, kLargeBytes);
-  // What is small is asked for in larger steps: a plan of thousands of pods takes millions of
-  // pieces.
-  constexpr int kStepBytes = 4 << 20;
-  mallopt(M_TOP_PAD, kStepBytes);
-  // Each further arena keeps what its threads let go of, while the others ask for more.
-  constexpr int kArenas = 2;
-  mallopt(M_ARENA_MAX, kArenas);
   const std::vector<std::string> words(argv + 1, argv + argc);
   auto parsed = ParseArguments(words);
   const auto* invocation = std::get_if<Invocation>(&parsed);

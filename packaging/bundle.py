@@ -28,8 +28,8 @@ import elf  # noqa: E402
 RPATH = "$ORIGIN/../lib/podctl:$ORIGIN/../share/podctl/lib"
 # On this system, in the order of the loader's; another than Debian has others.
 SYSTEM = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu")
-# What podctl itself holds of others: Debian's packages of libraries that are headers alone.
-COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "libcpp-httplib-dev", "nlohmann-json3-dev")
+# What podctl itself holds of others: Debian's packages of libraries that are headers alone, or linked in whole.
+COMPILED_IN = ("libboost1.74-dev", "libcli11-dev", "libcpp-httplib-dev", "libjemalloc-dev", "nlohmann-json3-dev")
 
 
 class Problem(Exception):

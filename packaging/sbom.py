@@ -5,7 +5,7 @@
 
 With --bundled the libraries are those that bundle.py has put beside podctl; with --linked those of
 Debian that BINARY is linked with, which come as packages of their own. Both also name the libraries
-that are headers alone, and so a part of podctl. The same input becomes the same bytes: SOURCE_DATE_EPOCH
+that are a part of podctl: headers alone, or linked in whole. The same input becomes the same bytes: SOURCE_DATE_EPOCH
 is its time. Needs Python 3.9, dpkg and, with --linked, binutils.
 """
 
