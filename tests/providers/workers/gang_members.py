@@ -26,8 +26,9 @@ PATIENCE = 180.0
 FIRST_NUMBER = 4  # of the workers: no member's place is its worker's number
 SMALL_DISK = 1 << 20  # bytes
 
-# Until it is told to end, and no longer than the test lives. It has started something that has a
-# session of its own and does not hear TERM. A write that a limit forbids fails, and sends no signal.
+# Until it is told to end, to fail, or that another has failed, of which it dies; and no longer than
+# the test lives. It has started something that has a session of its own and does not hear TERM. A
+# write that a limit forbids fails, and sends no signal.
 PATIENT = r"""
 trap '' XFSZ
 trap 'echo asked' TERM
@@ -35,8 +36,14 @@ trap 'echo asked' TERM
 stray=$!
 echo $$ >"$HOME/command"
 echo "$PODCTL_ATTEMPT" >"$HOME/up"
-while [ ! -e "$FOLDER/done" ] && kill -0 "$TEST" 2>/dev/null; do
-  [ ! -e "$FOLDER/fail.$MEMBER.$PODCTL_ATTEMPT" ] || exit 3
+after=nobody
+[ ! -e "$FOLDER/after.$MEMBER" ] || read -r after <"$FOLDER/after.$MEMBER"
+while [ ! -e "$FOLDER/done" ] && [ ! -e "$FOLDER/done.$MEMBER" ] && kill -0 "$TEST" 2>/dev/null; do
+  if [ -e "$FOLDER/fail.$MEMBER.$PODCTL_ATTEMPT" ]; then
+    : >"$FOLDER/failed.$MEMBER"
+    exit 3
+  fi
+  [ ! -e "$FOLDER/failed.$after" ] || exit 4
   sleep 0.2
 done
 kill -9 $stray
@@ -479,9 +486,9 @@ class Gang:
         for member in self.members:
             member.start()
 
-    def touch(self, name):
-        with open(os.path.join(self.folder, name), "w"):
-            pass
+    def touch(self, name, text=""):
+        with open(os.path.join(self.folder, name), "w") as file:
+            file.write(text)
 
     def await_attempt(self, attempt):
         """Of all of them, watched over by two processes each."""
@@ -507,10 +514,10 @@ class Gang:
             expect(member.told_attempt() == attempt, "another attempt than %d" % attempt)
         self.expect_nothing_left()
 
-    def expect_told(self, expected, struck):
+    def expect_told(self, expected, struck, through=()):
         """`expected`: for each member that can tell, worker, reason and beginning of the cause;
-        a worker of ... is anyone. After how many seconds from `struck` the last of them had told it,
-        and the last had ended."""
+        a worker of ... is anyone. `through`: whose commands had ended well before. After how many
+        seconds from `struck` the last of them had told it, and the last had ended."""
         told, ended = {}, {}
 
         def all_have():
@@ -530,7 +537,7 @@ class Gang:
             expect(first is not None, where)
             expect(worker is ... or first[1] == worker, where)
             expect(first[2] == reason and first[3].startswith(cause), where)
-            expect(code != 0, where)
+            expect(code != 0 or place in through, where)
         return max(told.values(), default=0.0), max(ended.values())
 
     def expect_nothing_left(self):

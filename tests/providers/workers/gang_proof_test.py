@@ -3,11 +3,13 @@ cut, each of its disks full:
 
     gang_proof_test.py GANG_MATERIAL [CASE ...]
 
-What one hub or one link less must not change goes on, and ends well. Else all members end, each that
-can tells who failed first and why, and of the job nothing is left: no process, no port. Without
-cases: some of them, or with PODCTL_TEST_ALL=1 all. Figures are printed and not judged, since a slow
-machine is no failure: what counts is that something comes to be known at all, in cases where it
-could not be by any other way (a silence of ten minutes), and what it is that is known.
+Where one hub or one link less must not change anything, it goes on and ends well. Else all members
+end, each that can tells who failed first and why, and of the job nothing is left: no process, no
+port. Without cases: some of them, or with PODCTL_TEST_ALL=1 all.
+
+Figures are printed and not judged, since a slow machine is no failure: what counts is that
+something comes to be known at all, where it could not be in any other way (before a silence of ten
+minutes), and what it is that is known.
 """
 
 import concurrent.futures
@@ -22,13 +24,14 @@ import gang_members
 from gang_members import Failure, Gang, await_that, expect
 
 MEMBERS = 4
-SILENCE = 5  # seconds, of those cases that are about a silence
+SILENCE = 4  # seconds, of those cases that are about a silence
+ASSEMBLY = 90  # seconds, of these, for the first word of each: they start beside many others
 NEVER = 600  # seconds of silence: whatever is told earlier was told by somebody
 HANG = 15  # seconds; more than they differ by in their starts
 
 # What a machine that is lost is waited for, and how long one that is through speaks on.
 CONSTANTS = {
-    "gang.py": {"KILL_TIME": 2.0, "LINGER": 2.0},
+    "gang.py": {"KILL_TIME": 1.0, "LINGER": 1.0},
     "ship.py": {"HANDOVER": 1.0},
 }
 
@@ -62,7 +65,7 @@ class Stage:
             wires=self.wires if wired else None,
             constants=CONSTANTS,
             silence=silence,
-            assembly=NEVER,  # they start beside many others
+            assembly=max(silence, ASSEMBLY),
             beat=silence / 10.0 if silence < NEVER else 1,
             grace=1,
             **config,
@@ -248,6 +251,84 @@ def full_and_killed(stage, place):
     return figures(*took) + ", " + how
 
 
+# ---- The end, and who was first.
+
+
+def guards_killed_at_the_end(stage):
+    """Within the second in which there is none."""
+    gang = stage.make(NEVER)
+    gang.start()
+    gang.await_attempt(1)
+    guards = [member.pid_of("guard") for member in gang.members]
+    gang.touch("done")
+    for guard in guards:
+        os.kill(guard, signal.SIGKILL)
+    gang.end_well()
+    for member in gang.members:
+        words = gang_members.slurp(os.path.join(member.home, "stderr"))
+        expect(b"dismiss_guard" not in words, "member %d did not say goodbye" % member.place)
+    return "all ended well"
+
+
+def silent_when_hubs_are_through(stage):
+    """Who is left runs on, and one of them is silent: somebody has to notice."""
+    gang = stage.make(SILENCE)
+    gang.start()
+    gang.await_attempt(1)
+    for hub in gang.hubs:
+        gang.touch("done.%d" % hub)
+        await_that(lambda: gang.members[hub].pid_of("command") is None, "the end of %d" % hub)
+    silent = gang.members[3]
+    pid = silent.send("leader", signal.SIGSTOP)
+    struck = time.monotonic()
+    expected = {each: (silent.number, "connection", "was silent for ") for each in (0, 1, 2)}
+    took = gang.expect_told(expected, struck, gang.hubs)
+    os.kill(pid, signal.SIGCONT)
+    await_that(lambda: silent.exit_code() is not None, "the end of who was silent")
+    gang.expect_nothing_left()
+    return figures(*took)
+
+
+def cut_when_through(stage):
+    """The others end, and cannot tell it any more."""
+    gang = stage.make(SILENCE, wired=True)
+    gang.start()
+    gang.await_attempt(1)
+    lost = gang.members[3]
+    gang.touch("done.3")
+    await_that(lambda: lost.pid_of("command") is None, "the end of its command")
+    time.sleep(SILENCE)  # the others know that
+    gang.set_wires([(3, 0), (3, 1)], "drop")
+    gang.touch("done")
+    for member in gang.members[:3]:
+        await_that(lambda: member.exit_code() is not None, "the end of %d" % member.place)
+        expect(member.exit_code() == 0, "member %d ended badly" % member.place)
+    struck = time.monotonic()
+    await_that(lambda: lost.exit_code() is not None, "the end of who cannot hear of theirs")
+    gang.expect_nothing_left()
+    return "it ended %.1f s after the others" % (time.monotonic() - struck)
+
+
+def follower_begun_later(stage):
+    """One fails, and another dies of it at once, before it could have been told. It had been begun
+    some seconds later, and so lived for less long."""
+    command = gang_members.PATIENT.replace("sleep 0.2", "sleep 0.02")
+    gang = stage.make(NEVER, command=command)
+    first, follower = gang.members[2], gang.members[3]
+    gang.touch("after.3", "2\n")
+    for member in gang.members[:3]:
+        member.start()
+    time.sleep(4)
+    follower.start()
+    gang.await_attempt(1)
+    gang.touch("fail.2.1")
+    struck = time.monotonic()
+    expected = (first.number, "failure", "ended with exit code 3")
+    took = gang.expect_told({each: expected for each in range(MEMBERS)}, struck)
+    gang.expect_nothing_left()
+    return figures(*took)
+
+
 # ---- All of them.
 
 
@@ -277,6 +358,10 @@ def all_cases():
         for mode in ("refuse", "drop"):
             cases["door-%d-%s" % (hub, mode)] = functools.partial(less, mode=mode, links=links)
     cases["split-drop"] = functools.partial(split, mode="drop")
+    cases["guards-killed-at-the-end"] = guards_killed_at_the_end
+    cases["silent-when-hubs-are-through"] = silent_when_hubs_are_through
+    cases["cut-when-through"] = cut_when_through
+    cases["follower-begun-later"] = follower_begun_later
     return cases
 
 

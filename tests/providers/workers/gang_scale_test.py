@@ -3,9 +3,9 @@ ended with 3, have begun again together, and have heard of one that was stopped.
 
     gang_scale_test.py GANG_MATERIAL
 
-With PODCTL_TEST_ALL=1 alone. The figures are for people: only order and completeness are judged, and
-that it comes to an end at all. They are those of one machine that is all 256: what each worker looks
-through when it ends its processes is the process table of all of them.
+With PODCTL_TEST_ALL=1 alone. The figures are for people: only order and completeness are judged,
+and that it comes to an end at all. They are those of one machine that is all 256: what each worker
+looks through when it ends its processes is the process table of all of them.
 """
 
 import os
