@@ -224,7 +224,7 @@ TEST_F(ReturnTest, ItsRestartsAreCountedThroughAllItsPods) {
   EXPECT_EQ(Watchers(), 0U);
 }
 
-// One machine was restarted, by whomever: the others are there, and their part of it is.
+// One machine was restarted, by whomever; on the others it still runs.
 TEST_F(ReturnTest, WhatOneWorkerHasLostComesBackOnAll) {
   Begin("{attempts: 3, on: [connection]}");
   StartJob();

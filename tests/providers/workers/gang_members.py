@@ -34,6 +34,7 @@ trap '' XFSZ
 trap 'echo asked' TERM
 (trap '' TERM; exec setsid sleep 1000) &
 stray=$!
+echo "attempt $PODCTL_ATTEMPT"
 echo $$ >"$HOME/command"
 echo "$PODCTL_ATTEMPT" >"$HOME/up"
 after=nobody
@@ -548,6 +549,12 @@ class Gang:
         for member in self.members:
             for name in ("gang.json", "gang.pem"):
                 expect(not os.path.exists(os.path.join(member.job, name)), name + " is left")
+
+    def expect_kept(self, member):
+        """What it wrote came to the bucket."""
+        prefix, mark = (self.folder[1:] + "/").encode(), b"_%05d_" % member.number
+        names = [name for name in self.bucket.names if name.startswith(prefix)]
+        expect(any(mark in name for name in names), "nothing of %d is kept" % member.place)
 
     def account(self):
         """For who looks at a failure."""

@@ -100,6 +100,8 @@ def killed(stage, which, place):
         await_that(lambda: member.pid_of(which) not in (None, pid), "another " + which)
         gang.expect_nobody_is_told()
         gang.end_well()
+        if which == "shipper":
+            gang.expect_kept(member)
         return "nothing is told"
     cause = {
         "leader": "lost its supervisor, which was killed",
@@ -132,6 +134,8 @@ def stopped(stage, which, place):
         if which == "shipper":
             os.kill(pid, signal.SIGCONT)  # nobody waits for it, and nobody ends it
         gang.end_well()
+        if which == "shipper":
+            gang.expect_kept(member)
         return "nothing is told"
     silent = (member.number, "connection", "was silent for ")
     others = {each: silent for each in range(MEMBERS) if each != place}
