@@ -9,12 +9,15 @@ What they know are facts that only grow, so that it does not matter in which ord
 whom they are told:
   m MEMBER    [attempt, phase, exit code]: the furthest that was told
   b MEMBER    [beat, grown]: it lives, and at which beat its log had last grown
-  f ATTEMPT   [milliseconds, member, reason, cause]: who failed first; the least of those told.
+  f ATTEMPT   [when, member, reason, cause, after]: who failed first; the least of those told.
+              When: milliseconds since 1970, by that machine's clock; after: since its start there.
               Of a hang who noticed it: nobody knows whose fault that is
   s           who ends the job for good
+  h           who tells it is a hub itself
 The first two workers are hubs: each worker holds a connection to both, tells them its own facts,
-and hears from them all that are known. One hub that is gone changes nothing. They speak JSON, a line
-each, over TLS, where both sides have the certificate that was made for this run.
+and hears from them all that are known; what it hears of one hub it tells the other, for a link
+between these two that is cut. One hub that is gone changes nothing. They speak JSON, a line each,
+over TLS, where both sides have the certificate that was made for this run.
 
 Of the two processes on a worker one does all this, the other only waits for the first to be gone:
 then it takes its place, ends what is left of the attempt, and tells that.
@@ -97,7 +100,7 @@ class Facts:
         kind, _, rest = key.partition(" ")
 
         def numbers(values):
-            return all(type(v) is int and 0 <= v < 1 << 40 for v in values)
+            return all(type(v) is int and 0 <= v < 1 << 50 for v in values)
 
         if key == "s":
             return isinstance(value, str) and len(value) <= 200
@@ -111,10 +114,10 @@ class Facts:
             return len(value) == 2 and numbers(value)
         return (
             kind == "f"
-            and len(value) == 4
-            and numbers(value[:2])
+            and len(value) == 5
+            and numbers(value[:2] + value[4:])
             and value[1] < self.members
-            and all(isinstance(v, str) and len(v) <= 200 for v in value[2:])
+            and all(isinstance(v, str) and len(v) <= 200 for v in value[2:4])
         )
 
     def add(self, key, value):
@@ -127,7 +130,9 @@ class Facts:
         return True
 
     def since(self, version):
-        return {key: self.known[key] for key, at in self.version.items() if at > version}
+        """In the order in which they became known: who hears of an end knows of its cause by then."""
+        later = sorted((at, key) for key, at in self.version.items() if at > version)
+        return {key: self.known[key] for _, key in later}
 
     def member(self, i):
         return self.known.get("m %d" % i, [0, ENDED, 0])
@@ -228,6 +233,7 @@ class Gang:
         self.guard = None
         self.to_guard = None
         self.lines = 0  # connections that are held as a hub
+        self.left_alone = None  # why nothing is known of the others any more
         self.status = ""
         self.ended_at = None  # when the attempt that failed had ended here
         self.announced = 0  # the attempt that was told last
@@ -270,7 +276,7 @@ class Gang:
         for attempt in (self.attempt, self.attempt - 1):
             failure = self.facts.failure(attempt)
             if failure:
-                after, member, reason, cause = failure
+                _, member, reason, cause, after = failure
                 who = "-" if reason == "hang" else self.workers[member][0]
                 lines.append("first %d %s %d %s %s" % (attempt, who, after, reason, cause))
                 break
@@ -331,10 +337,12 @@ class Gang:
     def fail(self, reason, cause, member=None):
         after = max(0, int((now() - self.began) * 1000))
         who = self.me if member is None else member
-        self.learn("f %d" % self.attempt, [after, who, reason, printable(cause)])
+        # By the time of day: one that was begun later than others has lived for less long than they.
+        when = int(time.time() * 1000)
+        self.learn("f %d" % self.attempt, [when, who, reason, printable(cause), after])
 
     def describe(self, attempt):
-        after, member, reason, cause = self.facts.failure(attempt)
+        _, member, reason, cause, after = self.facts.failure(attempt)
         who = "" if reason == "hang" else self.name(member) + " "
         return "%s%s, %s after the start" % (who, cause, duration(after))
 
@@ -357,21 +365,26 @@ class Gang:
         context.load_verify_locations(path)
         return context
 
-    def is_told(self, key, as_hub):
-        """A hub tells those that call it all but the signs of life, which are for hubs alone; who
-        calls one tells what it is itself, and who ended the attempt or the job."""
-        if as_hub:
-            return key[0] != "b"
-        return self.me in self.hubs or key[0] in "fs" or key[2:] == str(self.me)
+    def is_told(self, key, caller):
+        """A hub tells those that call it (`caller`) all but the signs of life, which are for hubs
+        alone, and theirs for all; who calls one tells what it is itself, what it knows of the hubs,
+        and who ended the attempt or the job."""
+        whose = key[2:]
+        of_hub = key[0] in "mb" and int(whose) in self.hubs
+        if caller:
+            return key[0] != "b" or of_hub or caller["is_hub"]
+        return self.me in self.hubs or key[0] in "fs" or of_hub or whose == str(self.me)
 
-    async def speak(self, reader, writer, as_hub):
+    async def speak(self, reader, writer, caller=None):
         sent = 0
-        listener = asyncio.ensure_future(self.listen(reader, as_hub))
+        listener = asyncio.ensure_future(self.listen(reader, caller))
         try:
+            if caller is None and self.me in self.hubs:
+                writer.write(b'{"h": 1}\n')
             while not listener.done():
                 changed = self.changed
                 news = self.facts.since(sent).items()
-                news = [(key, value) for key, value in news if self.is_told(key, as_hub)]
+                news = [(key, value) for key, value in news if self.is_told(key, caller)]
                 sent = self.facts.changes
                 for at in range(0, max(1, len(news)), MOST_FACTS):
                     writer.write(json.dumps(dict(news[at : at + MOST_FACTS])).encode() + b"\n")
@@ -389,7 +402,7 @@ class Gang:
             listener.cancel()
             writer.close()
 
-    async def listen(self, reader, as_hub):
+    async def listen(self, reader, caller):
         while True:
             line = await reader.readline()
             if not line:
@@ -397,13 +410,15 @@ class Gang:
             news = json.loads(line.decode())
             if not isinstance(news, dict):
                 raise ValueError("no facts")
+            if caller and news.pop("h", None):
+                caller["is_hub"] = True
             for key, value in news.items():
                 if not self.facts.sound(key, value):
                     raise ValueError("no fact: %s" % printable(key))
                 # What I am is mine to say.
                 if key[0] in "fs" or key[2:] != str(self.me):
                     self.learn(key, value)
-            if not as_hub:
+            if not caller:
                 self.heard = now()
                 self.was_heard = True
 
@@ -413,7 +428,7 @@ class Gang:
             return
         self.lines += 1
         try:
-            await self.speak(reader, writer, True)
+            await self.speak(reader, writer, {"is_hub": False})
         except BROKEN:
             pass
         finally:
@@ -448,7 +463,7 @@ class Gang:
                     )
                     ports.remove(port)
                     ports.insert(0, port)
-                    await self.speak(reader, writer, False)
+                    await self.speak(reader, writer)
                 except BROKEN:
                     pass
             await asyncio.sleep(3 * TICK)
@@ -480,9 +495,16 @@ class Gang:
             if size != self.log_size:
                 self.log_size, self.grown = size, beat
             self.learn("b %d" % self.me, [beat, self.grown])
-            if self.mine()[:2] == [self.attempt, RUNNING]:
+            if self.is_to_judge():
                 self.judge()
             await asyncio.sleep(self.config["beat"])
+
+    def is_to_judge(self):
+        """Also who has ended well: others may go on for long."""
+        attempt, phase, code = self.mine()
+        if attempt != self.attempt or self.is_to_end():
+            return False
+        return phase == RUNNING or (phase == ENDED and code == 0 and bool(self.not_ended()))
 
     def judge(self):
         """Who is gone, and whether all of them stand still."""
@@ -493,7 +515,11 @@ class Gang:
             if now() - self.heard > silence:
                 hubs = " and ".join(self.name(i) for i in self.hubs)
                 what = (hubs, duration(1000 * silence), self.config["ports"][0])
-                self.fail("connection", "heard nothing from %s for %s (TCP port %d)" % what)
+                what = "heard nothing from %s for %s (TCP port %d)" % what
+                if self.mine()[1] == RUNNING:
+                    self.fail("connection", what)
+                else:
+                    self.left_alone = what
             return
         grown_at = {}
         for i, member in enumerate(self.members()):
@@ -510,7 +536,7 @@ class Gang:
                 self.fail("connection", "was silent for " + duration(1000 * patience), i)
         hang = self.config["hang"]
         still = [i for i, m in enumerate(self.members()) if m[:2] == [self.attempt, RUNNING]]
-        if hang and now() - max(grown_at[i] for i in still) > hang:
+        if hang and still and now() - max(grown_at[i] for i in still) > hang:
             last = self.last_to_write(grown_at)
             what = (duration(1000 * hang), last)
             self.fail("hang", "no worker has written a line for %s%s" % what)
@@ -567,7 +593,7 @@ class Gang:
         """Until nothing of it is left here. Its exit code."""
         self.watch_anew()
         self.log_size = self.size_of_log()  # what it had written before is none of this attempt
-        self.command = self.ended_at = None
+        self.command = self.ended_at = self.left_alone = None
         if not self.taken_over:
             self.began = now()
             self.write("began", "%d\n" % self.began)
@@ -673,6 +699,11 @@ class Gang:
             again = again and self.attempt <= self.restart["attempts"]
             if not self.not_ended():
                 return self.attempt + 1 if again and await self.pause() else None
+            # Whose part is done, and whom nobody can tell what became of the others': had they to
+            # begin again, they would wait for it.
+            if self.left_alone:
+                self.log("%s, after its part had ended well" % self.left_alone)
+                return None
             self.tell_status()
             # Later than the slowest end of what can still be heard.
             late = failure and now() - began > self.config["grace"] + 2 * KILL_TIME
@@ -690,7 +721,7 @@ class Gang:
         quick = 0
         while quick < self.attempt:
             failure = self.facts.failure(self.attempt - quick)
-            if not failure or failure[0] > QUICK * 1000:
+            if not failure or failure[4] > QUICK * 1000:
                 break
             quick += 1
         wait = min(most, first * 2 ** min(max(0, quick - 1), 20))
@@ -772,7 +803,12 @@ class Gang:
         self.write("relays", " ".join(map(str, self.helpers())) + "\n")
 
     def dismiss_guard(self):
-        os.write(self.to_guard, b"over")
+        if self.to_guard is None:
+            return  # it was killed, and there is no other yet
+        try:
+            os.write(self.to_guard, b"over")
+        except OSError:
+            return
         try:
             self.guard.wait(2)
         except subprocess.TimeoutExpired:
@@ -784,6 +820,7 @@ class Gang:
             while self.guard.poll() is None:
                 await asyncio.sleep(TICK)
             os.close(self.to_guard)
+            self.to_guard = None
             await asyncio.sleep(1)
 
     # -- The log is kept elsewhere, too (ship.py). Nothing waits for that.
@@ -839,6 +876,8 @@ class Gang:
         if not self.shipper or self.shipper.poll() is not None:
             self.start_shipper()
         self.tell_shipper(b"e")
+        if self.shipper:
+            Group.send([self.shipper.pid], signal.SIGCONT)  # somebody may have stopped it
 
 
 def end_container(name, grace):
@@ -884,10 +923,16 @@ def say_who_leads(job):
     """Where podctl looks for it: its number, its start, and the boot that these belong to."""
     with open("/proc/sys/kernel/random/boot_id") as file:
         boot = file.read().strip()
-    new = os.path.join(job, "pid.new")
-    with open(new, "w") as file:
-        file.write("%d %d %s\n" % (os.getpid(), stat_of(os.getpid())["start"], boot))
-    os.rename(new, os.path.join(job, "pid"))
+    text = "%d %d %s\n" % (os.getpid(), stat_of(os.getpid())["start"], boot)
+    path = os.path.join(job, "pid")
+    try:
+        with open(path + ".new", "w") as file:
+            file.write(text)
+        os.rename(path + ".new", path)
+    except OSError:
+        # The disk is full: over what stands there, whose first line is read.
+        with open(path, "r+") as file:
+            file.write(text.ljust(os.fstat(file.fileno()).st_size, "\n"))
 
 
 def take_file(path):

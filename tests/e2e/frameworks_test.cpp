@@ -1,14 +1,17 @@
 // Real programs that find their place by what podctl tells them: a Ray cluster (the template's own
-// job), torchrun and accelerate. Ray and accelerate come from PyPI into virtual environments below
-// the build folder, so this is for `./dev test --all`, where it is an error when they cannot be
-// had. torch is Debian's, where it is installed: that of PyPI weighs several GB.
+// job), torchrun and accelerate; and a training of torch's that is preempted. Ray and accelerate
+// come from PyPI into virtual environments below the build folder, so this is for `./dev test
+// --all`, where it is an error when they cannot be had. torch is Debian's, where it is installed:
+// that of PyPI weighs several GB.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 
 #include "providers/base/text.h"
 #include "tests/e2e/harness.h"
+#include "tests/e2e/struck_training.h"
 
 namespace podctl::testing {
 namespace {
@@ -194,6 +197,50 @@ TEST_F(TorchTest, AccelerateOnCpusKnowsTheOtherWorkers) {
         1)
         << run;
   }
+}
+
+// What any training does: a step of all workers, a checkpoint by one of them, whole or not at all.
+constexpr const char* kTorchTraining = R"py(
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+from checkpoint import load, save
+
+STEPS = 300
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+me = dist.get_rank()
+checkpoint = load({"step": 0, "weights": [float(0).hex()] * 8})
+weights = torch.tensor([float.fromhex(w) for w in checkpoint["weights"]], dtype=torch.float32)
+print("attempt", os.environ["PODCTL_ATTEMPT"], "from step", checkpoint["step"], flush=True)
+truth = torch.linspace(-1, 1, 8)
+saved = time.monotonic()
+for step in range(checkpoint["step"], STEPS):
+    draw = torch.Generator().manual_seed(step * 4 + me)
+    data = torch.randn(32, 8, generator=draw)
+    gradient = 2 * data.T @ (data @ (weights - truth)) / 32
+    dist.all_reduce(gradient)
+    weights = weights - 0.01 * gradient / dist.get_world_size()
+    if me == 0 and (time.monotonic() - saved > 1.5 or step + 1 == STEPS):
+        save({"step": step + 1, "weights": [float(w).hex() for w in weights]})
+        saved = time.monotonic()
+    if me == 0:
+        print("step", step + 1, flush=True)
+    time.sleep(0.02)
+print("loss", float(((weights - truth) ** 2).sum()).hex(), flush=True)
+)py";
+
+class TorchReturnTest : public TorchTest {};
+
+TEST_F(TorchReturnTest, PreemptionsChangeNoDigitOfTheLoss) {
+  if (IsSkipped()) return;
+  StruckTraining training(box_);
+  ASSERT_NO_FATAL_FAILURE(training.Begin(
+      {"torch", kTorch + "/bin/python", "PJRT_DEVICE: CPU, USE_TORCH_XLA: \"0\"", kTorchTraining}));
+  training.ExpectTheSameLoss(8, std::chrono::seconds(16));
 }
 
 }  // namespace

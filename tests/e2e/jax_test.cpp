@@ -5,13 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
-#include <random>
-#include <thread>
 
-#include "tests/e2e/checkpoint_program.h"
 #include "tests/e2e/harness.h"
+#include "tests/e2e/struck_training.h"
 
 namespace podctl::testing {
 namespace {
@@ -132,6 +129,8 @@ for step in range(checkpoint["step"], STEPS):
     if me == 0 and (time.monotonic() - saved > 1.5 or step + 1 == STEPS):
         save({"step": step + 1, "weights": [float(w).hex() for w in weights]})
         saved = time.monotonic()
+    if me == 0:
+        print("step", step + 1, flush=True)
     time.sleep(0.02)
 print("loss", float(jnp.sum((weights - truth) ** 2)).hex(), flush=True)
 )py";
@@ -144,61 +143,14 @@ class JaxReturnTest : public JaxTest {
     }
     ASSERT_NO_FATAL_FAILURE(InstallJax());
     box_.StartEmulator("light", "0s");
-    box_.WriteFile("src/checkpoint.py", kCheckpointProgram);
-    box_.WriteFile("src/train.py", kTraining);
-    const auto job = [&](const std::string& name) {
-      return "  " + name + ":\n    pod: research\n    launcher: jax\n    command: [\"" +
-             std::string(kPython) + "\", code/train.py]\n    env: {JAX_PLATFORMS: cpu, " +
-             "STORAGE_EMULATOR_HOST: \"" + box_.url() + "\"}\n    resume: gs://checkpoints/" +
-             name +
-             "\n    terminationGracePeriod: 1s\n"
-             "    restart: {attempts: 200, on: [preemption, connection], backoff: 0s}\n"
-             "    sync: [{source: ./src, destination: ~/code}]\n";
-    };
-    box_.WriteSpec(
-        "  research:\n    acceleratorType: v3-32\n    runtimeVersion: tpu-ubuntu2204-base\n"
-        "    schedulingConfig: {spot: true}\n    onPreemption: recreate\njobs:\n" +
-        job("calm") + job("struck"));
-    box_.Apply();
-    ASSERT_EQ(
-        box_.Http("POST", "/storage/v1/b?project=my-project", R"({"name": "checkpoints"})").status,
-        200);
-  }
-  static std::string LossIn(const std::string& text) {
-    const std::size_t at = text.find("| loss ");
-    return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
   }
 };
 
 TEST_F(JaxReturnTest, TwentyPreemptionsChangeNoDigitOfTheLoss) {
   if (IsSkipped()) return;
-  const RunResult calm = box_.Run({"run", "calm"});
-  ASSERT_EQ(calm.code, 0) << calm;
-  ASSERT_NE(LossIn(calm.out), "") << calm;
-  ASSERT_EQ(box_.Run({"run", "struck", "--detach"}).code, 0);
-  const auto watch = box_.Start({"watch", "--interval", "1s"});
-  // At moments that nobody has chosen: in a start, in a step, in a checkpoint, while it comes back.
-  std::mt19937 moments(20261127);
-  std::uniform_int_distribution<int> pause(100, 12'000);
-  constexpr int kPreemptions = 20;
-  for (int i = 0; i < kPreemptions; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(pause(moments)));
-    ASSERT_TRUE(Eventually([&] {
-      return box_.Http("POST", "/emulator/nodes/research:preempt").status == 200;
-    })) << "preemption "
-        << i;
-  }
-  ASSERT_TRUE(Eventually(
-      [&] {
-        return watch->out().find("job struck on pod.research has ended well") != std::string::npos;
-      },
-      std::chrono::minutes(5)))
-      << watch->out() << watch->err();
-  const RunResult log = box_.Run({"logs", "research", "struck"});
-  EXPECT_EQ(LossIn(log.out), LossIn(calm.out)) << log;
-  EXPECT_TRUE(box_.OnWorkers("code/train.py").empty());
-  watch->Signal(SIGINT);
-  EXPECT_EQ(watch->Wait(), 130);
+  StruckTraining training(box_);
+  ASSERT_NO_FATAL_FAILURE(training.Begin({"jax", kPython, "JAX_PLATFORMS: cpu", kTraining}));
+  training.ExpectTheSameLoss(20, std::chrono::seconds(12));
 }
 
 }  // namespace

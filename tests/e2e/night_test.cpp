@@ -2,12 +2,18 @@
 // podctls that are killed, all at once and at moments that nobody has chosen. In the morning each
 // job has come to its end, nothing of any lives on any worker, nothing is left with the service,
 // and the bill adds up. For `./dev test --all`; PODCTL_NIGHT_SECONDS makes it longer.
+//
+// And one whose hours pass: the service's clock is moved on, and that of podctl with it, for what
+// takes hours by itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <random>
 #include <thread>
@@ -33,7 +39,7 @@ import time
 
 from checkpoint import load, save
 
-STEPS = 150
+STEPS = int(os.environ.get("STEPS", "150"))
 checkpoint = load({"step": 0, "sum": 0})
 step, total = checkpoint["step"], checkpoint["sum"]
 print("attempt", os.environ["PODCTL_ATTEMPT"], "from step", step, flush=True)
@@ -213,6 +219,151 @@ TEST_F(NightTest, InTheMorningEachJobIsDoneAndNothingIsLeft) {
   EXPECT_EQ(box_.Run({"destroy", "--auto-approve"}).code, 0);
   EXPECT_THAT(box_.Http("GET", kNodes).body["nodes"].AsList(), IsEmpty());
   EXPECT_THAT(box_.State()["resources"].AsMap(), IsEmpty());
+}
+
+// ---- Hours.
+
+constexpr std::chrono::minutes kThird{20};  // of an hour
+
+// One pod works, is taken back twice, and is under repair for an hour; one ends by its ttl; one is
+// lost at dusk, and waits in the queue until the morning. The state is in a bucket of the
+// emulator's: a local file would be as old as the machine's clock says.
+class HoursTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("PODCTL_TEST_ALL") == nullptr) {
+      GTEST_SKIP() << "it takes minutes: only with ./dev test --all";
+    }
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer does not let podctl's clock be another (LD_PRELOAD)";
+#endif
+    box_.StartEmulator("light", "0.5s");
+    SetClock(std::chrono::minutes(0));
+    box_.SetVariable("STORAGE_EMULATOR_HOST", box_.url());
+    box_.SetVariable("MOVED_CLOCK", box_.Path("clock"));
+    box_.SetVariable("LD_PRELOAD", PODCTL_MOVED_CLOCK);
+    box_.WriteFile("src/checkpoint.py", kCheckpointProgram);
+    box_.WriteFile("src/night.py", kTraining);
+    box_.WriteFile("prices.yaml",
+                   "asOf: 2026-11-01\ncurrency: USD\nitems:\n"
+                   "  - {type: v3, region: europe-west4, tier: spot, perChipHour: 1.00}\n"
+                   "  - {type: v3, region: europe-west4, tier: on-demand, perChipHour: 2.00}\n"
+                   "  - {type: v2, region: europe-west4, tier: spot, perChipHour: 0.50}\n");
+    box_.WriteSpec(
+        Pod("works", "v3-8", "schedulingConfig: {spot: true}\n    onPreemption: recreate") +
+        Pod("ends", "v3-8", "ttl: 3h") +
+        Pod("waits", "v2-8", "queuedResource: {spot: true}\n    onPreemption: recreate") +
+        "jobs:\n  work:\n    pod: works\n    command: [python3, code/night.py]\n"
+        "    env: {STEPS: \"400\", STORAGE_EMULATOR_HOST: \"" +
+        box_.url() +
+        "\"}\n    resume: gs://hours/work\n    terminationGracePeriod: 1s\n"
+        "    sync: [{source: ./src, destination: ~/code}]\n"
+        "    restart: {attempts: 100, on: [preemption, maintenance], backoff: 0s}\n"
+        "prices: ./prices.yaml\nstate: gs://hours/state\n");
+    const RunResult made = box_.Run({"state", "init"});
+    ASSERT_EQ(made.code, 0) << made;
+    box_.Apply();
+    const RunResult run = box_.Run({"run", "work", "--detach"});
+    ASSERT_EQ(run.code, 0) << run;
+    watch_ = box_.Start({"watch", "--interval", "1s", "--state-history", "1000"});
+  }
+  static std::string Pod(const std::string& name, const std::string& type,
+                         const std::string& keys) {
+    return "  " + name + ":\n    acceleratorType: " + type +
+           "\n    runtimeVersion: tpu-vm-tf-2.11.0\n    " + keys + "\n";
+  }
+  void SetClock(std::chrono::minutes moved) const {
+    const std::int64_t nanoseconds = std::chrono::nanoseconds(moved).count();
+    std::fstream file(box_.Path("clock"), std::ios::binary | std::ios::in | std::ios::out);
+    if (!file) file.open(box_.Path("clock"), std::ios::binary | std::ios::out);
+    file.write(reinterpret_cast<const char*>(&nanoseconds), sizeof nanoseconds);
+  }
+  void PassAThird() {
+    passed_ += kThird;
+    ASSERT_EQ(box_.Http("POST", "/emulator/clock", R"({"advance": "20m"})").status, 200);
+    SetClock(passed_);
+  }
+  void Order(const std::string& node, const std::string& incident) {
+    ASSERT_EQ(box_.Http("POST", "/emulator/nodes/" + node + ":" + incident).status, 200);
+  }
+  // The watch has said so, as often as that by now.
+  bool Says(const std::string& text, int times = 1) const {
+    return Eventually(
+        [&] {
+          const std::string out = watch_->out();
+          int found = 0;
+          for (auto at = out.find(text); at != std::string::npos; at = out.find(text, at + 1)) {
+            ++found;
+          }
+          return found >= times;
+        },
+        std::chrono::minutes(3));
+  }
+  std::string All() const {
+    return watch_->out() + watch_->err();
+  }
+
+  Sandbox box_;
+  std::unique_ptr<Process> watch_;
+  std::chrono::minutes passed_{0};
+};
+
+TEST_F(HoursTest, PassForTtlsRepairsWaitsAndPrices) {
+  if (IsSkipped()) return;
+  ASSERT_EQ(box_.Http("POST", "/emulator/capacity", R"({"v2-8": 0})").status, 200);
+  ASSERT_NO_FATAL_FAILURE(Order("waits", "preempt"));
+  ASSERT_TRUE(Says("pod.waits waits in the queue")) << All();
+  const std::string back = "job work runs again on pod.works";
+  int times = 0;
+  for (int third = 1; third <= 12; ++third) {
+    SCOPED_TRACE(third);
+    if (third == 2 || third == 11) {
+      ASSERT_NO_FATAL_FAILURE(Order("works", "preempt"));
+      ASSERT_TRUE(Says(back, ++times)) << All();
+    }
+    if (third == 4) {
+      ASSERT_NO_FATAL_FAILURE(Order("works", "repair"));
+    }
+    if (third == 7) {
+      ASSERT_NO_FATAL_FAILURE(Order("works", "heal"));
+      ASSERT_TRUE(Says(back, ++times)) << All();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // a look of the watch
+    ASSERT_NO_FATAL_FAILURE(PassAThird());
+    if (third < 9) {
+      EXPECT_EQ(box_.GetNode("ends").status, 200) << "its hours are not over";
+    } else {
+      ASSERT_TRUE(Says("pod.ends is deleted: its ttl of 3h is over")) << All();
+      EXPECT_TRUE(Eventually([&] { return box_.GetNode("ends").status == 404; }));
+    }
+  }
+  ASSERT_EQ(box_.Http("POST", "/emulator/capacity", R"({"v2-8": 1})").status, 200);
+  EXPECT_TRUE(Eventually([&] { return box_.GetNode("waits").body["state"] == Value("READY"); }))
+      << All();
+  EXPECT_TRUE(Says("job work on pod.works has ended well")) << All();
+  watch_->Signal(SIGINT);
+  EXPECT_EQ(watch_->Wait(), 130) << All();
+  const Reply checkpoint = box_.Http("GET", "/storage/v1/b/hours/o/work%2Fcheckpoint?alt=media");
+  constexpr int kLast = 400;
+  EXPECT_EQ(checkpoint.body["sum"], Value(kLast * (kLast + 1) * (2 * kLast + 1) / 6));
+  // Four hours, and what the test took; four chips each.
+  const RunResult cost = box_.Run({"cost", "--json"});
+  const auto bill = ParseJson(cost.out);
+  ASSERT_TRUE(bill) << cost;
+  std::map<std::string, double> hours;
+  for (const Value& line : (*bill)["pods"].AsList()) {
+    hours[line["pod"].AsString()] += line["chip_hours"].AsDouble();
+  }
+  EXPECT_NEAR(hours["works"], 4 * 4, 1.5) << cost;
+  EXPECT_NEAR(hours["ends"], 4 * 3, 1) << cost;
+  EXPECT_LT(hours["waits"], 1) << "what is not there costs nothing: " << cost;
+  EXPECT_NEAR((*bill)["total"]["cost"].AsDouble(),
+              1.0 * hours["works"] + 2.0 * hours["ends"] + 0.5 * hours["waits"], 0.05)
+      << cost;
+  const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
+  EXPECT_EQ(plan.code, 2) << "what has ended by its ttl is made anew by an apply: " << plan;
+  EXPECT_EQ(box_.Run({"destroy", "--auto-approve"}).code, 0);
+  EXPECT_THAT(box_.Http("GET", kNodes).body["nodes"].AsList(), IsEmpty());
 }
 
 }  // namespace

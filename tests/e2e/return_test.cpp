@@ -1,4 +1,5 @@
-// Jobs that come back with their pod, by `podctl watch`: with the code and the attempt they had.
+// Jobs that come back with their pod, by `podctl watch` or an apply: with the code and the attempt
+// they had, for each of the reasons that a spec can name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,11 +24,17 @@ constexpr const char* kPod =
     "    schedulingConfig: {spot: true}\n"
     "    onPreemption: recreate\n"
     "    bootstrap: [{name: mark, run: 'echo marked > ~/mark'}]\n";
+// Of one host, so that it can be stopped.
+constexpr const char* kSinglePod =
+    "  research:\n"
+    "    acceleratorType: v3-8\n"
+    "    runtimeVersion: tpu-vm-tf-2.11.0\n"
+    "    bootstrap: [{name: mark, run: 'echo marked > ~/mark'}]\n";
 
 class ReturnTest : public ::testing::Test {
  protected:
-  void Begin(const std::string& restart) {
-    box_.StartEmulator("sshd", "0.3s");
+  void Begin(const std::string& restart, const std::string& delay = "0.3s") {
+    box_.StartEmulator("sshd", delay);
     box_.WriteFile("train.sh",
                    "echo one $PODCTL_ATTEMPT $PODCTL_RESUME $1\n"
                    "cat ~/mark\n"
@@ -39,7 +46,7 @@ class ReturnTest : public ::testing::Test {
     box_.Apply();
   }
   void Spec(const std::string& restart) {
-    box_.WriteSpec(kPod +
+    box_.WriteSpec(pod_ +
                    std::string("jobs:\n  train:\n    pod: research\n"
                                "    command: [bash, train.sh]\n"
                                "    terminationGracePeriod: 2s\n"
@@ -52,18 +59,61 @@ class ReturnTest : public ::testing::Test {
     const RunResult done = box_.RunProgram({"sh", "-c", command});
     ASSERT_EQ(done.code, 0) << done;
   }
-  void Preempt() { ASSERT_EQ(box_.Http("POST", "/emulator/nodes/research:preempt").status, 200); }
+  void Preempt() { Order("preempt"); }
   std::unique_ptr<Process> StartWatch() { return box_.Start({"watch", "--interval", "1s"}); }
   Value Wanted() const {
     return box_.State()["resources"]["pod.research"]["payload"]["jobs"]["train"];
   }
-  std::string Log() { return box_.Run({"logs", "research", "train", "--worker", "1"}).out; }
+  std::string Log(const std::string& worker = "1") {
+    return box_.Run({"logs", "research", "train", "--worker", worker}).out;
+  }
+  // Until it runs as that attempt.
+  void AwaitAttempt(int attempt, const std::string& worker = "1") {
+    const std::string line = "| one " + std::to_string(attempt) + " gs://checkpoints/train\n";
+    ASSERT_TRUE(Eventually([&] { return Log(worker).find(line) != std::string::npos; }))
+        << Log(worker);
+  }
+  // Who watches over it on the workers; two processes on each, once it has begun.
+  std::size_t Watchers() const { return box_.OnWorkers("gang.py").size(); }
+  void StartJob() {
+    const RunResult run = box_.Run({"run", "train", "--detach"});
+    ASSERT_EQ(run.code, 0) << run;
+    AwaitAttempt(1);
+    ASSERT_TRUE(Eventually([&] { return Watchers() == 8; })) << Watchers();
+  }
+  void Order(const std::string& verb) {
+    ASSERT_EQ(box_.Http("POST", "/emulator/nodes/research:" + verb).status, 200) << verb;
+  }
+  void Act(int worker, const std::string& action) {
+    const std::string node = "projects/my-project/locations/europe-west4-a/nodes/research";
+    const std::string order = R"({"node": ")" + node + R"(", "worker": )" + std::to_string(worker) +
+                              R"(, "action": ")" + action + "\"}";
+    ASSERT_EQ(box_.Http("POST", "/emulator/workers", order).status, 200) << order;
+  }
+  // A look at workers that are not there is a long one.
+  static bool Says(const Process& watch, const std::string& text) {
+    return Eventually([&] { return watch.out().find(text) != std::string::npos; },
+                      std::chrono::minutes(3));
+  }
+  // It runs as its second attempt, and comes to its end.
+  void ExpectSecondAttempt(Process& watch) {
+    ASSERT_TRUE(Says(watch, "job train runs again on pod.research, attempt 2 of 4"))
+        << watch.out() << watch.err();
+    AwaitAttempt(2);
+    Finish();
+    ASSERT_TRUE(Says(watch, "job train on pod.research has ended well, in attempt 2 of 4"))
+        << watch.out() << watch.err();
+    EndBySignal(watch);
+    EXPECT_EQ(Wanted(), Value());
+    EXPECT_TRUE(Eventually([&] { return Watchers() == 0; })) << Watchers();
+  }
   void Finish() { EXPECT_EQ(box_.Run({"exec", "research", "--", "touch ~/done"}).code, 0); }
   static void EndBySignal(Process& watch) {
     watch.Signal(SIGINT);
     EXPECT_EQ(watch.Wait(std::chrono::seconds(20)), 130) << watch.out() << watch.err();
   }
 
+  std::string pod_ = kPod;
   Sandbox box_;
 };
 
@@ -154,6 +204,140 @@ TEST_F(ReturnTest, CodeThatWasNeverCommittedIsNotReplacedByAnother) {
       << watch;
   EXPECT_NE(Wanted(), Value()) << "the next look tries again";
   EXPECT_EQ(box_.Run({"run", "train", "--detach"}).code, 0);
+}
+
+TEST_F(ReturnTest, ItsRestartsAreCountedThroughAllItsPods) {
+  Begin("{attempts: 1, on: [preemption]}");
+  StartJob();
+  Preempt();
+  const RunResult first = box_.Run({"watch", "--once"});
+  EXPECT_THAT(first.out, HasSubstr("job train runs again on pod.research, attempt 2 of 2\n"))
+      << first;
+  Preempt();
+  const RunResult second = box_.Run({"watch", "--once"});
+  EXPECT_EQ(second.code, 0) << second;
+  EXPECT_THAT(second.out,
+              AllOf(HasSubstr("1 pod made anew"),
+                    HasSubstr("job train is not started again: its restart is used up\n")))
+      << second;
+  EXPECT_EQ(Wanted(), Value());
+  EXPECT_EQ(Watchers(), 0U);
+}
+
+// One machine was restarted, by whomever; on the others it still runs.
+TEST_F(ReturnTest, WhatOneWorkerHasLostComesBackOnAll) {
+  Begin("{attempts: 3, on: [connection]}");
+  StartJob();
+  auto watch = StartWatch();
+  ASSERT_TRUE(watch->WaitForOut("made anew when preempted")) << watch->err();
+  Act(2, "stop");
+  ASSERT_TRUE(Eventually([&] { return Watchers() <= 6; })) << "it is still on";
+  Act(2, "start");
+  ASSERT_TRUE(
+      Says(*watch, "job train comes back on pod.research, attempt 2 of 4: research/2 lost it"))
+      << watch->out() << watch->err();
+  ExpectSecondAttempt(*watch);
+}
+
+// As gcloud has it played: a worker is rebooted, and the node is READY all the while.
+TEST_F(ReturnTest, AfterTheMaintenanceOfOneWorkerItComesBackOnAll) {
+  Begin("{attempts: 3, on: [maintenance]}", "1s");
+  StartJob();
+  auto watch = StartWatch();
+  ASSERT_TRUE(watch->WaitForOut("made anew when preempted")) << watch->err();
+  const Reply event = box_.Http("POST",
+                                "/v2alpha1/projects/my-project/locations/europe-west4-a/nodes/"
+                                "research:simulateMaintenanceEvent",
+                                R"({"workerIds": ["1"]})");
+  ASSERT_EQ(event.status, 200) << ToJson(event.body);
+  ASSERT_TRUE(
+      Says(*watch, "job train comes back on pod.research, attempt 2 of 4: research/1 lost it"))
+      << watch->out() << watch->err();
+  ExpectSecondAttempt(*watch);
+}
+
+TEST_F(ReturnTest, AfterARepairOfItsNodeItComesBack) {
+  Begin("{attempts: 3, on: [maintenance]}");
+  StartJob();
+  auto watch = StartWatch();
+  ASSERT_TRUE(watch->WaitForOut("made anew when preempted")) << watch->err();
+  Order("repair");
+  ASSERT_TRUE(Eventually([&] { return Watchers() == 0; })) << "it is still on";
+  EXPECT_NE(Wanted(), Value());
+  Order("heal");
+  ASSERT_TRUE(Says(*watch,
+                   "job train comes back on pod.research, attempt 2 of 4: nothing of it runs any "
+                   "more"))
+      << watch->out() << watch->err();
+  ExpectSecondAttempt(*watch);
+}
+
+TEST_F(ReturnTest, ForWhatTheSpecDoesNotNameItIsNotStartedAgain) {
+  Begin("{attempts: 3, on: [preemption]}");
+  StartJob();
+  Order("repair");
+  ASSERT_TRUE(Eventually([&] { return Watchers() == 0; })) << "it is still on";
+  Order("heal");
+  const RunResult watch = box_.Run({"watch", "--once"});
+  EXPECT_THAT(watch.out, HasSubstr("job train is not started again: nothing of it runs any more, "
+                                   "and its `restart.on` does not say that\n"))
+      << watch;
+  EXPECT_EQ(Wanted(), Value());
+  EXPECT_EQ(Watchers(), 0U);
+}
+
+TEST_F(ReturnTest, AJobOfAStoppedPodComesBackWhenItIsStartedAgain) {
+  for (const bool says_so : {true, false}) {
+    SCOPED_TRACE(says_so);
+    pod_ = kSinglePod;
+    const std::string restart = says_so ? "{attempts: 3, on: [stop]}"  //
+                                        : "{attempts: 3, on: [preemption]}";
+    if (says_so) {
+      Begin(restart);
+    } else {
+      Spec(restart);
+    }
+    ASSERT_EQ(box_.Run({"run", "train", "--detach"}).code, 0);
+    AwaitAttempt(1, "0");
+    pod_ = std::string(kSinglePod) + "    desiredState: STOPPED\n";
+    Spec(restart);
+    box_.Apply();
+    EXPECT_EQ(box_.GetNode("research").body["state"], Value("STOPPED"));
+    EXPECT_EQ(Watchers(), 0U);
+    EXPECT_NE(Wanted(), Value()) << "it waits";
+    pod_ = std::string(kSinglePod) + "    desiredState: READY\n";
+    Spec(restart);
+    const RunResult start = box_.Apply();
+    if (says_so) {
+      EXPECT_THAT(start.out + start.err,
+                  AllOf(HasSubstr("job train comes back on pod.research, attempt 2 of 4: its pod "
+                                  "was stopped, and is started again"),
+                        HasSubstr("job train runs again on pod.research, attempt 2 of 4")))
+          << start;
+      AwaitAttempt(2, "0");
+      EXPECT_EQ(box_.Run({"kill", "research", "train"}).code, 0);
+    } else {
+      EXPECT_THAT(start.out + start.err,
+                  HasSubstr("job train is not started again: its pod was stopped, and is started "
+                            "again, and its `restart.on` does not say that"))
+          << start;
+      EXPECT_EQ(Watchers(), 0U);
+    }
+    EXPECT_EQ(Wanted(), Value());
+  }
+}
+
+TEST_F(ReturnTest, AJobOfAReplacedPodIsLeftWhereTheSpecDoesNotSayReplacement) {
+  Begin("{attempts: 3, on: [preemption]}");
+  StartJob();
+  const RunResult apply = box_.Run({"apply", "--auto-approve", "--replace", "pod.research"});
+  EXPECT_EQ(apply.code, 0) << apply;
+  EXPECT_THAT(apply.out + apply.err,
+              HasSubstr("job train is not started again: its pod was replaced, and its "
+                        "`restart.on` does not say that"))
+      << apply;
+  EXPECT_EQ(Wanted(), Value());
+  EXPECT_EQ(Watchers(), 0U);
 }
 
 TEST_F(ReturnTest, AJobOfAReplacedPodComesBackWhereTheSpecSaysSo) {
