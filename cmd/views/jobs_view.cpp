@@ -286,7 +286,7 @@ void JobView::TellEnd(const AttemptResult& result, const std::optional<JobVerdic
   if (result.started && result.first && !is_failure_reported_) {
     Value event = Event("failed");
     event.Set("worker", result.outcome.jobs[*result.first].worker.index);
-    event.Set("cause", CauseOfEnd(result.outcome.results[*result.first]));
+    event.Set("cause", CauseOfFirst(result));
     event.Set("after_ms", static_cast<std::int64_t>(result.first_after.count()));
     streams_.out << ToJson(event) << '\n' << std::flush;
   }
@@ -324,10 +324,8 @@ void JobView::OnRestart(const AttemptResult& ended, int restart, const JobVerdic
   bool interrupted = ended.outcome.interrupted;
   ShowGroups(&interrupted);
   TellEnd(ended, why);
-  const bool of_node =
-      why.reason == RestartReason::kMaintenance || why.reason == RestartReason::kPreemption;
-  std::string text =
-      of_node ? NodeRestartText(ended, restart, job_.restart.attempts, why) : std::string();
+  std::string text = why.node.empty() ? std::string()
+                                      : NodeRestartText(ended, restart, job_.restart.attempts, why);
   if (text.empty()) {
     if (!streams_.json) streams_.err << display_.Stamped(SummaryOf(ended));
     text = fmt::format("Restart {} of {}, on {}: {}.", restart, job_.restart.attempts,
@@ -398,9 +396,7 @@ int JobView::ShowEnd(const RunReport& report) {
         fmt::format("Job {} ended well on {}, after {}.\n", job_.name,
                     Plural(result.outcome.jobs.size(), "worker"), FormatDuration(result.elapsed));
   } else if (report.verdict) {
-    const bool of_node = report.verdict->reason == RestartReason::kMaintenance ||
-                         report.verdict->reason == RestartReason::kPreemption;
-    if (of_node && !result.reported) {
+    if (!report.verdict->node.empty() && !result.reported) {
       text += fmt::format("By now {}.\n", report.verdict->because);
     }
     if (report.restarts > 0 && report.restarts >= job_.restart.attempts) {

@@ -298,7 +298,7 @@ std::string WellLine(const AttemptResult& result, int per_slice) {
 
 std::string FirstLine(const AttemptResult& result) {
   const ssh::Job& job = result.outcome.jobs[*result.first];
-  const std::string cause = CauseOfEnd(result.outcome.results[*result.first]);
+  const std::string cause = CauseOfFirst(result);
   if (!result.started) {
     return fmt::format("{} could not be made ready: {}\n", job.worker.Name(), cause);
   }
@@ -312,6 +312,9 @@ std::string FirstLine(const AttemptResult& result) {
 std::string FailureText(const std::string& worker, const std::string& cause,
                         std::optional<std::chrono::seconds> aftermath) {
   if (!aftermath) return fmt::format("{} failed: {}. The others go on.", worker, cause);
+  if (aftermath->count() == 0) {
+    return fmt::format("{} failed: {}. The others are ended.", worker, cause);
+  }
   return fmt::format("{} failed: {}. Who of the others has not ended {} later is ended then.",
                      worker, cause, FormatDuration(*aftermath));
 }
@@ -374,7 +377,7 @@ Value RunSummaryEvent(const AttemptResult& result, int exit_code, int restarts) 
     const ssh::Job& job = result.outcome.jobs[*result.first];
     event.Set("first",
               Value::Map{{"worker", job.worker.index},
-                         {"cause", CauseOfEnd(result.outcome.results[*result.first])},
+                         {"cause", CauseOfFirst(result)},
                          {"after_ms", static_cast<std::int64_t>(result.first_after.count())}});
   }
   return event;
@@ -384,10 +387,13 @@ int RunExitCode(const AttemptResult& result) {
   if (result.outcome.interrupted) return kInterruptedExitCode;
   std::set<int> codes;
   bool all_ok = true;
-  for (const ssh::WorkerResult& each : result.outcome.results) {
+  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
+    const ssh::WorkerResult& each = result.outcome.results[i];
     all_ok = all_ok && each.ok();
     if (each.ok() || IsConsequence(each)) continue;
-    codes.insert(each.outcome == Outcome::kExited ? each.exit_code : -1);
+    const bool by_itself =
+        each.outcome == Outcome::kExited && !(result.first == i && IsFirstByMachine(result));
+    codes.insert(by_itself ? each.exit_code : -1);
   }
   if (all_ok) return 0;
   const bool agreed = codes.size() == 1 && *codes.begin() > 0;

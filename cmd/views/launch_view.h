@@ -27,7 +27,7 @@ Value JobsOfSpecDocument(const std::vector<JobSpec>& jobs);
 // ended because of it.
 
 // Told while others go on: "research/2 failed: …", and what becomes of them. `aftermath` is what
-// they are given to end by themselves; nullopt: nobody ends them.
+// they are given to end by themselves; 0: they are being ended; nullopt: nobody ends them.
 std::string FailureText(const std::string& worker, const std::string& cause,
                         std::optional<std::chrono::seconds> aftermath);
 

@@ -31,6 +31,7 @@ JobVerdict JudgeEnd(const JobEnd& end) {
   if (!end.stalled.empty()) {
     return {end.hung ? RestartReason::kHang : RestartReason::kHeartbeat, end.stalled};
   }
+  if (end.told) return {*end.told, end.what};
   if (end.lost) return {RestartReason::kConnection, end.what};
   return {end.killed ? RestartReason::kKilled : RestartReason::kFailure, end.what};
 }

@@ -17,11 +17,12 @@ namespace podctl {
 struct JobEnd {
   // Of the worker that failed first, "research/3: killed by KILL"; a clause, for people.
   std::string what;
-  bool lost = false;        // the connection to some worker broke, or could not be made any more
-  bool killed = false;      // the first that failed was ended by a signal
-  std::string stalled;      // why podctl ended it itself; empty: it did not
-  bool hung = false;        // since nobody wrote, and not since no step was done
-  bool node_gone = false;   // the service has no such node any more
+  bool lost = false;    // the connection to some worker broke, or could not be made any more
+  bool killed = false;  // the first that failed was ended by a signal
+  std::optional<RestartReason> told;  // why that one failed, where a gang has said so
+  std::string stalled;                // why podctl ended it itself; empty: it did not
+  bool hung = false;                  // since nobody wrote, and not since no step was done
+  bool node_gone = false;             // the service has no such node any more
   std::string node_state;   // "READY"; empty: the service was not asked, or gave no answer
   std::string node_health;  // "HEALTHY"
 };

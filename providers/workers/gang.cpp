@@ -29,6 +29,15 @@ int FirstPort(const std::string& run) {
 
 }  // namespace
 
+const char* const kNeedsPython = R"sh(
+has_python() {
+  python3 -I -c "import sys, asyncio, ssl; sys.exit(sys.version_info < (3, 7))" \
+    </dev/null 2>/dev/null ||
+    { echo "python3 (3.7 or later, with its module ssl), by which the workers of a job watch over each other, is not there" >&2
+      return 1; }
+}
+)sh";
+
 std::string GangConfig(const Gang& gang, std::size_t me, const std::string& job,
                        const std::string& run, std::chrono::seconds grace,
                        const std::string& container) {

@@ -7,6 +7,8 @@
 //   gang.py                 the program
 //   gang.json, gang.pem     what it is told, and the run's certificate; it takes both away at once
 //   gang                    its answer, lines that GangNews reads
+// and of an attached run (runs.h), where a shell stands beside it
+//   script                  what it runs in place of the job's `command`; it is taken away at once
 // and of a job whose log is kept in a bucket
 //   ship.py                 the program that brings it there, which gang.py starts
 //   attempts                where each attempt begins in the log
@@ -54,6 +56,9 @@ struct Gang {
   std::chrono::seconds hang{0};           // without a line of any worker; 0: never
   std::optional<KeptLogPlace> logs = {};  // nullopt: the log stays on its worker
 };
+
+// POSIX shell without a single quote: defines has_python, which says so where gang.py cannot run.
+extern const char* const kNeedsPython;
 
 // gang.json of the member with number `me`.
 std::string GangConfig(const Gang& gang, std::size_t me, const std::string& job,

@@ -1,4 +1,4 @@
-"""The workers of a job live and die together, while nobody is connected to them.
+"""The workers of a job live and die together, whether anybody is connected to them or not.
 
 One of these runs on each worker, with Python's standard library alone (3.7 and later). It starts
 the job's command there, and tells the others what becomes of it. When one of them fails, each ends
@@ -22,13 +22,21 @@ over TLS, where both sides have the certificate that was made for this run.
 Of the two processes on a worker one does all this, the other only waits for the first to be gone:
 then it takes its place, ends what is left of the attempt, and tells that.
 
+Where a podctl is connected (an attached run), the command's output and its end go to that one, by a
+shell (runs.cpp) that stands beside this program: it watches over it in place of the other process,
+and is told how the command ended. From then on this one only passes on what is known, until all
+have ended. Beginning again is podctl's to say.
+
     gang.py JOB_FOLDER               reads and removes gang.json and gang.pem there
+    gang.py JOB_FOLDER NEW_FOLDER    of an attached run: reads and removes them and `script` in the
+                                     second, which becomes the first before it is told to begin
 """
 
 import asyncio
 import errno
 import http.client
 import json
+import logging
 import os
 import re
 import signal
@@ -49,6 +57,10 @@ MOST_LINES = 4  # connections for each member
 ROOM = 1024  # bytes of a file that is written when the disk may be full
 KILL_TIME = 5.0  # after KILL, for the kernel to take them away
 RUNNING, ENDED, OVER = 1, 2, 3  # phases of an attempt; after the last there is none more
+# Of an attached run: descriptors by which the shell beside it is told, and tells; and that by which
+# the command's shell is given what it runs.
+TOLD, GO, SCRIPT = 5, 6, 9
+ENDED_FOR_ANOTHER = 94  # as podctl has it (runs.h)
 
 # By which a connection may end.
 BROKEN = (OSError, ValueError, EOFError, RecursionError, asyncio.TimeoutError)
@@ -155,6 +167,18 @@ def stat_of(pid):
     return {"parent": int(words[1]), "session": int(words[3]), "start": int(words[19])}
 
 
+def with_children(pids, table, without=frozenset()):
+    """These, and all that they have started."""
+    all_of_them = set(pids)
+    grown = True
+    while grown:
+        children = {p for p, s in table.items() if s["parent"] in all_of_them}
+        children -= all_of_them | without
+        grown = bool(children)
+        all_of_them |= children
+    return all_of_them
+
+
 class Group:
     """The command of one attempt, and all that it has started, in whatever session. They are known
     by this session, by the mark in their environment, and by their parents; one that was seen once
@@ -162,7 +186,7 @@ class Group:
 
     def __init__(self, mark, spared):
         self.mark = mark.encode()
-        self.spared = spared  # asked for the numbers of processes that are none of it
+        self.spared = spared  # asked, with the table, for processes that are none of it
         self.session = os.getsid(0)
         self.known = set()
 
@@ -173,7 +197,7 @@ class Group:
                 stat = stat_of(pid)
                 if stat:
                     table[int(pid)] = stat
-        spared = self.spared() | {os.getpid()}
+        spared = self.spared(table)
         found = set()
         for pid, stat in table.items():
             if pid in spared:
@@ -187,11 +211,7 @@ class Group:
                         found.add(pid)
             except OSError:
                 pass  # another user's, or gone
-        grown = True
-        while grown:
-            children = {p for p, s in table.items() if s["parent"] in found} - found - spared
-            grown = bool(children)
-            found |= children
+        found = with_children(found, table, spared)
         self.known = {(pid, table[pid]["start"]) for pid in found}
         return found
 
@@ -210,6 +230,8 @@ class Group:
 
 
 class Gang:
+    FILES = ("gang", "began", "exit.new", "over.new", "relays")  # whose room is taken at the start
+
     def __init__(self, job, config, fds, left=None):
         """`left`: attempt and beginning of what another process of this worker has left."""
         self.job = job
@@ -230,6 +252,7 @@ class Gang:
         self.grown_before = {}  # of each member: how far its log had grown when that was begun
         self.log_size = self.grown = 0
         self.command = None
+        self.cut = False  # it was still running when it was ended from here
         self.guard = None
         self.to_guard = None
         self.lines = 0  # connections that are held as a hub
@@ -241,7 +264,7 @@ class Gang:
         self.shipper = None  # ship.py, of a job whose log is kept in a bucket
         self.to_shipper = None
         run = "%s/.podctl/run/%s#%s" % (os.environ["HOME"], config["job"], config["run"])
-        self.group = Group("PODCTL_RUN_MARK=" + run, lambda: set(self.helpers()))
+        self.group = Group("PODCTL_RUN_MARK=" + run, self.spared)
 
     def path(self, name):
         return os.path.join(self.job, name)
@@ -276,9 +299,7 @@ class Gang:
         for attempt in (self.attempt, self.attempt - 1):
             failure = self.facts.failure(attempt)
             if failure:
-                _, member, reason, cause, after = failure
-                who = "-" if reason == "hang" else self.workers[member][0]
-                lines.append("first %d %s %d %s %s" % (attempt, who, after, reason, cause))
+                lines.append(self.first_line(attempt))
                 break
         waiting = [self.workers[i][0] for i in self.not_ended()]
         # Not for those that are about to end.
@@ -288,6 +309,11 @@ class Gang:
         if text != self.status:
             self.status = text
             self.write("gang", text)
+
+    def first_line(self, attempt):
+        _, member, reason, cause, after = self.facts.failure(attempt)
+        who = "-" if reason == "hang" else self.workers[member][0]
+        return "first %d %s %d %s %s" % (attempt, who, after, reason, cause)
 
     def tell_end(self, code):
         for name, text in (("over", ""), ("exit", "%d %d\n" % (code, time.time()))):
@@ -553,12 +579,16 @@ class Gang:
 
     # -- One attempt.
 
-    def start_command(self):
+    def environment(self):
         environment = dict(os.environ)
         environment["PODCTL_ATTEMPT"] = str(self.attempt)
         environment["PODCTL_JOB"] = self.config["job"]
         name, _, value = self.group.mark.decode().partition("=")
         environment[name] = value
+        return environment
+
+    def start_command(self):
+        environment = self.environment()
         shell = environment.get("SHELL") or "/bin/sh"
         try:
             log = open(self.path("log"), "ab", buffering=0)
@@ -581,13 +611,16 @@ class Gang:
         self.asked = self.asked or now()
         if self.stopped() is not None:
             return
-        try:
-            with open(self.path("ended-by"), errors="replace") as file:
-                who = printable(file.readline().strip())
-        except OSError:
-            who = ""
+        who = self.who_ends()
         if who or now() - self.asked > 1:
             self.learn("s", who or "somebody")
+
+    def who_ends(self):
+        try:
+            with open(self.path("ended-by"), errors="replace") as file:
+                return printable(file.readline().strip())
+        except OSError:
+            return ""
 
     async def run_attempt(self):
         """Until nothing of it is left here. Its exit code."""
@@ -610,7 +643,7 @@ class Gang:
                 self.fail("failure", "could not start it: %s" % error.strerror)
                 code = 126
         self.tell_status()
-        due = None
+        due = ended = None
         while self.command:
             ended = self.command.poll()
             self.look_for_end()
@@ -623,6 +656,7 @@ class Gang:
                 if now() >= due or self.asked:
                     break
             await asyncio.sleep(TICK)
+        self.cut = self.command is not None and ended is None
         if code != 0 and not self.is_to_end() and self.asked is None:
             await self.judge_end(code)
         if code != 0 or self.is_to_end():
@@ -706,10 +740,11 @@ class Gang:
                 return None
             self.tell_status()
             # Later than the slowest end of what can still be heard.
-            late = failure and now() - began > self.config["grace"] + 2 * KILL_TIME
+            late = failure or self.asked
+            late = late and now() - began > self.config["grace"] + 2 * KILL_TIME
             if late and not again:
                 return None  # nothing would come of the end of who is lost
-            if late and not told:
+            if failure and late and not told:
                 told = True
                 names = ", ".join(self.name(i) for i in self.not_ended()[:20])
                 self.log("%s; waiting for %s" % (self.describe(self.attempt), names))
@@ -774,7 +809,7 @@ class Gang:
             await asyncio.sleep(4 * GATHER)
 
     def reserve(self):
-        for name in ("gang", "began", "exit.new", "over.new", "relays"):
+        for name in self.FILES:
             if not os.path.exists(self.path(name)):
                 self.write(name, "")
 
@@ -794,8 +829,11 @@ class Gang:
         os.close(told)
         self.note_helpers()
 
+    def spared(self, table):
+        """Of the processes in `table` those that are podctl's, and none of the job."""
+        return with_children(self.helpers(), table) | {os.getpid()}
+
     def helpers(self):
-        """Processes that are podctl's, and none of the job."""
         both = (self.guard, self.shipper)
         return [each.pid for each in both if each and each.returncode is None]
 
@@ -880,6 +918,137 @@ class Gang:
             Group.send([self.shipper.pid], signal.SIGCONT)  # somebody may have stopped it
 
 
+# ---- One worker of the gang of an attached run.
+
+
+class AttachedGang(Gang):
+    FILES = ("gang", "began")
+
+    def __init__(self, job, config, fds, shell):
+        super().__init__(job, config, fds)
+        self.shell = shell  # the number of the one that stands beside it
+        self.telling = None  # who failed first
+        self.left = False  # how the command ended was told: the job's folder may be another run's
+
+    # -- The shell watches over it, and over what it has started.
+
+    async def keep_guard(self):
+        pass
+
+    def dismiss_guard(self):
+        pass
+
+    def spared(self, table):
+        spared = super().spared(table) | {self.shell}
+        pid = os.getppid()
+        while pid in table:
+            spared.add(pid)
+            pid = table[pid]["parent"]
+        try:
+            with open(self.path("relays")) as file:
+                relays = [int(word) for word in file.readline().split()]
+        except (OSError, ValueError):
+            relays = []
+        return spared | with_children(relays, table)
+
+    def look_for_end(self):
+        """By podctl on this worker, or by the shell whose connection was lost: both see to the
+        processes themselves. Where nobody is named it is podctl's own doing, and comes to all."""
+        if self.left:
+            return
+        if os.getppid() != self.shell:
+            self.fail("killed", "lost its supervisor, which was killed")
+        if not os.path.isdir(self.path("ending")):
+            return
+        self.asked = self.asked or now()
+        if os.path.exists(self.path("lost")):
+            self.fail("connection", "lost its connection to podctl")
+            return
+        who = self.who_ends()
+        if who:
+            self.learn("s", who)
+
+    # -- The command: its output is this program's own.
+
+    def environment(self):
+        environment = super().environment()
+        # Python's own doing, where there is no locale.
+        with open("/proc/self/environ", "rb") as file:
+            if not any(each.startswith(b"LC_CTYPE=") for each in file.read().split(b"\0")):
+                environment.pop("LC_CTYPE", None)
+        return environment
+
+    def start_command(self):
+        """What it is told to run may be secret: it has no name any more."""
+        self.command = subprocess.Popen(
+            ["/bin/sh", "/proc/self/fd/%d" % SCRIPT],
+            stdin=subprocess.DEVNULL,
+            pass_fds=(SCRIPT,),
+            env=self.environment(),
+        )
+        os.close(SCRIPT)
+
+    # -- What podctl is told. Who reads it slowly must not hold up the signs of life.
+
+    def log(self, text):
+        if not self.left:
+            super().log(text)
+
+    def write(self, name, text):
+        if not self.left:
+            super().write(name, text)
+
+    def learn(self, key, value):
+        super().learn(key, value)
+        if self.facts.failure(self.attempt) and not self.telling and not self.left:
+            self.telling = asyncio.ensure_future(self.tell_first())
+
+    async def tell_first(self):
+        await asyncio.sleep(2 * GATHER)  # of one that failed before that it may be heard now
+        self.tell_status()
+        line = "podctl-run %s %s\n" % (self.config["run"], self.first_line(self.attempt))
+        try:
+            await self.aside(os.write, 2, line.encode())
+        except OSError:
+            pass  # nobody reads it any more
+
+    def answer(self, code):
+        """With what the connection ends."""
+        failure = self.facts.failure(self.attempt)
+        for_another = failure is not None and failure[1] != self.me and self.stopped() is None
+        return ENDED_FOR_ANOTHER if self.cut and for_another else code
+
+    async def run_attempt(self):
+        code = await super().run_attempt()
+        if self.telling:
+            await asyncio.wait({self.telling}, timeout=LINGER)
+        if self.facts.failure(self.attempt):
+            self.log(self.describe(self.attempt))
+        try:
+            os.write(TOLD, b"%d %d\n" % (code, self.answer(code)))
+        except OSError:
+            super().tell_end(code)  # the shell, which would do it, is gone
+        os.close(TOLD)
+        self.left = True
+        # The output ends with the command, and not with who still tells others of it.
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
+        return code
+
+    # -- Afterwards.
+
+    def is_to_judge(self):
+        return super().is_to_judge() or bool(self.left and self.not_ended())
+
+    async def end_processes(self):
+        if not self.left:
+            await super().end_processes()
+
+    def tell_end(self, code):
+        pass  # it was
+
+
 def end_container(name, grace):
     for docker in (["docker"], ["sudo", "-n", "docker"]) if name else ():
         if quietly(docker + ["info"], timeout=30) == 0:
@@ -951,15 +1120,41 @@ def left_in(job):
         return None, now()
 
 
-async def lead(job, fds, left):
+def read_config(fds):
     with open("/proc/self/fd/%d" % fds[0]) as file:
-        config = json.load(file)
-    await Gang(job, config, fds, left).run()
+        return json.load(file)
+
+
+async def lead(job, fds, left):
+    await Gang(job, read_config(fds), fds, left).run()
+
+
+def attach(job, new):
+    """Makes itself ready, and begins when it is told that all are."""
+    shell = os.getppid()
+    fds = take_file(os.path.join(new, "gang.json")), take_file(os.path.join(new, "gang.pem"))
+    script = take_file(os.path.join(new, "script"))
+    os.dup2(script, SCRIPT, inheritable=False)
+    os.close(script)
+    config = read_config(fds)
+    os.write(TOLD, b"ready\n")
+    with os.fdopen(GO) as go:
+        if go.readline() != "go\n":
+            return
+
+    logging.disable()  # what asyncio has to say of a connection is no output of the job
+
+    async def begin():
+        await AttachedGang(job, config, fds, shell).run()
+
+    asyncio.run(begin())
 
 
 def main(job, *given):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, lambda *_: None)  # a signal to the group is for the command
+    if len(given) == 1:
+        return attach(job, *given)
     left = None
     if given:
         *fds, watched = map(int, given)

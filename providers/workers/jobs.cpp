@@ -83,11 +83,7 @@ rm -rf "$new"
 # What came over may be secret: it stays only where it becomes a job.
 trap "rm -rf \"\$new\"" EXIT
 trap "exit 1" HUP INT TERM
-if [ -n "$gang" ] &&
-  ! python3 -I -c "import sys, asyncio, ssl; sys.exit(sys.version_info < (3, 7))" 2>/dev/null; then
-  echo "python3 (3.7 or later, with its module ssl), by which the workers of a job watch over each other, is not there" >&2
-  exit 1
-fi
+[ -z "$gang" ] || has_python || exit 1
 mkdir "$new" || exit 1
 echo "podctl-run staged" >&2
 cat >"$new/input" || exit 1
@@ -345,9 +341,9 @@ std::string_view JobStateName(JobStatus::State state) {
 std::string StartCommand(const JobStart& job) {
   return InPlainShell(
       fmt::format("session=$(export -p)\nname={}\nrun={}\ngrace={}\ncontainer={}\n"
-                  "gang={}\nsupervisor='{}'\nfind_root() {{{}}}\n{}{}",
+                  "gang={}\nsupervisor='{}'\nfind_root() {{{}}}\n{}{}{}",
                   job.name, job.run, job.grace.count(), ShellQuote(job.container),
-                  job.gang ? "yes" : "", kSupervisor, kFindRoot, KnowJobs(), kStart));
+                  job.gang ? "yes" : "", kSupervisor, kFindRoot, KnowJobs(), kNeedsPython, kStart));
 }
 
 std::string StartInput(const JobStart& job) {
@@ -538,7 +534,8 @@ std::string KnowJobs() {
 // Its processes are known by the session of its supervisor, as long as that lives (its number may
 // be another's after that), and by the mark in their environment. The supervisor and the relays (of
 // an attached run) are left alone: the one tells how it ended, and is gone a moment later. What it
-// does once the command is over belongs no more to the job than what the relays do.
+// does once the command is over belongs no more to the job than what the relays do. So is the
+// gang.py of an attached run, but not what that has started.
 const char* const kEndJob = R"sh(
 podctl_apart() {
   apart="$apart$relays "
@@ -581,12 +578,13 @@ end_job() {
   [ -n "$grace" ] || { read -r grace <"$job/grace"; } 2>/dev/null
   case $grace in ""|*[!0-9]*) grace=30 ;; esac
   take_ending || return 0
-  supervisor= relays= run=- container= leaders=" "
+  supervisor= relays= keeper= run=- container= leaders=" "
   { read -r supervisor rest <"$job/pid"; read -r run <"$job/run"; } 2>/dev/null
-  { read -r relays <"$job/relays"; } 2>/dev/null
+  { { read -r relays; read -r keeper; } <"$job/relays"; } 2>/dev/null
   { read -r container <"$job/container"; } 2>/dev/null
   ! is_alive "$job" || leaders=" $supervisor "
-  spared=" $supervisor " roots=" " mark="PODCTL_RUN_MARK=$HOME/.podctl/run/${job##*/}#$run"
+  spared=" $supervisor $keeper " roots=" "
+  mark="PODCTL_RUN_MARK=$HOME/.podctl/run/${job##*/}#$run"
   [ -z "$because" ] || printf "%s\n" "$because" >"$job/ended-by"
   podctl_up
   began_at=$up

@@ -18,8 +18,9 @@
 // The supervisor is a shell, started by systemd-run where there is a systemd, else by setsid; it
 // takes the exit code. Of a gang (gang.h) it becomes gang.py, which has a second process beside it
 // in relays. An attached run (runs.h) has such a folder too, with attached (whose it is),
-// relays (the numbers of the shells that hold its connection), and out and err, by which its output
-// goes there. Names are letters, digits, '.', '_' and '-', at most 64 of them.
+// relays (the numbers of the shells that hold its connection; in a second line that of gang.py),
+// out and err, by which its output goes there, and lost, once its connection was. Names are
+// letters, digits, '.', '_' and '-', at most 64 of them.
 #pragma once
 
 #include <chrono>

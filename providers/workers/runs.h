@@ -8,12 +8,17 @@
 // input stays open as long as somebody is there: when it ends before the command has, a shell on
 // the worker ends the command, with its grace, by itself.
 //
+// Of workers that live and die together (gang.h), gang.py stands between that shell and the
+// command: when one of them fails, they end all of it by themselves, also where nobody is connected
+// any more. Who has the run begins it again.
+//
 // A run is a job with a folder as jobs.h describes it, so that it is listed, refused a second time
 // and killed as a detached one is. PODCTL_RUN_MARK in its environment names job and run, by which
 // its processes are known whatever session they have made; the home folder is a part of it.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +26,7 @@
 
 #include "providers/base/ending_text.h"
 #include "providers/base/error.h"
+#include "providers/workers/gang.h"
 
 namespace podctl::workers {
 
@@ -30,6 +36,9 @@ inline constexpr std::string_view kStagedLine = "podctl-run staged";
 inline constexpr std::string_view kGoLine = "go\n";
 // Its exit code when another line came, or none.
 inline constexpr int kNotStarted = 93;
+// Its exit code when its gang has ended the command, since another worker's had failed. The run's
+// folder keeps the command's own.
+inline constexpr int kEndedForAnother = 94;
 
 // On standard error, by what ends jobs and what they left, once it has to wait for the end.
 inline constexpr std::string_view kEndingLine = "podctl-run ending";
@@ -43,16 +52,26 @@ struct Run {
   std::string container = {};  // its name; empty: it runs in none
 };
 
-// One that ends the run tells why by a line on standard error: "podctl-run ended-by …".
+// What it tells of the run are lines on standard error, OwnLineIn: who had it ended, and of a gang
+// who failed first, as soon as that is known.
 std::string RunCommand(const Run& run);
 // Its standard input, before kGoLine: `setup` is run while others get ready, `script` at the start.
 // Both are POSIX shell, hold no NUL, and show in no process list.
 std::string RunInput(const std::string& setup, const std::string& script);
+// Of member `me` of a gang. `gang.first` is the number of this start; `on`, `hang` and `logs` are
+// empty, since they are for who is connected to see to. `script`, which may be secret, is in no
+// file once all are ready.
+std::string RunInput(const Run& run, const std::string& setup, const std::string& script,
+                     const Gang& gang, std::size_t me);
 // Ends the run, beside it on its connection: for ssh::Job. `because`: as in JobKill (jobs.h).
 std::string EndRunCommand(const Run& run, const std::string& because = {});
-// Who had it ended, of a line as above; nullopt for another. As the worker tells it, but for
-// control characters.
-std::optional<std::string> ReadEndedBy(std::string_view line);
+// Where a line of podctl's own about this run begins in one on standard error: behind what the
+// command has written without a newline, as a progress bar does. npos: nowhere.
+std::size_t OwnLineIn(std::string_view line, const std::string& run);
+// What such a line tells; nullopt: another thing. As the worker says it: it may be anything, but
+// for control characters, and is cut.
+std::optional<std::string> ReadEndedBy(std::string_view own, const std::string& run);
+std::optional<GangNews::First> ReadFirst(std::string_view own, const std::string& run);
 
 struct RunsEnd {
   std::string job;

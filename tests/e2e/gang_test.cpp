@@ -1,4 +1,4 @@
-// A job that nobody watches: its workers end together, and begin again together, by themselves.
+// A job whose workers end together by themselves; where nobody watches, they begin again together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,12 +28,15 @@ class GangStoryTest : public ::testing::Test {
   }
   static void TearDownTestSuite() { delete box_; }
 
-  static void Job(const std::string& command, const std::string& restart) {
+  static void Job(const std::string& command, const std::string& restart,
+                  const std::string& grace = "2s") {
     box_->WriteFile("train.sh", command);
     box_->WriteSpec(kPod +
                     std::string("jobs:\n  train:\n    pod: research\n"
                                 "    command: [bash, train.sh, mark-gang]\n"
-                                "    terminationGracePeriod: 2s\n"
+                                "    terminationGracePeriod: " +
+                                grace +
+                                "\n"
                                 "    sync: [{source: train.sh, destination: ~/train.sh}]\n"
                                 "    restart: ") +
                     restart + "\n");
@@ -174,6 +177,51 @@ TEST_F(GangStoryTest, AHangIsAReason) {
   EXPECT_EQ(attached.code, 0) << attached;
   EXPECT_THAT(attached.err, HasSubstr("Restart 1 of 1, on hang: no worker has written for 10s"))
       << attached;
+  ExpectNothingLeft();
+}
+
+// With somebody connected: they end all the same by themselves, and tell who it was.
+TEST_F(GangStoryTest, AnAttachedRunEndsTogetherAndIsToldFromAnywhere) {
+  Exec("rm -f ~/fail ~/end");
+  Job("[ $PODCTL_WORKER != 2 ] || { echo up; until [ -e ~/fail ]; do sleep 0.1; done; exit 7; }\n"
+      "trap 'until [ -e ~/end ]; do sleep 0.1; done; exit 0' TERM\n"
+      "setsid sleep 1000 &\necho up; while :; do sleep 0.1; done\n",
+      "{attempts: 1, on: [killed]}", "10m");
+  const auto run = box_->Start({"run", "train"});
+  ASSERT_TRUE(Eventually([&] { return CountLines(run->out(), "research/", "| up") == 4; }))
+      << run->err();
+  EXPECT_EQ(Jobs()["attempts"], Value(2));
+  EXPECT_EQ(Jobs()["first"], Value());
+  Exec("touch ~/fail", "2");
+  ASSERT_TRUE(Eventually([] { return Jobs()["first"]["worker"] == Value(2); })) << ToJson(Jobs());
+  EXPECT_EQ(Jobs()["first"]["reason"], Value("failure"));
+  EXPECT_EQ(Jobs()["state"], Value("running")) << "the others are at their checkpoints";
+  EXPECT_TRUE(run->WaitForErr("research/2 failed: exit code 7. The others are ended.\n"))
+      << run->err();
+  Exec("touch ~/end");
+  const RunResult result = run->Result();
+  EXPECT_EQ(result.code, 7) << result;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("research/2 failed first, "),
+                                HasSubstr("3 workers (0-1,3) were ended because of it\n"),
+                                Not(HasSubstr("Restart")), Not(HasSubstr("podctl-run"))))
+      << result;
+  ExpectNothingLeft();
+  EXPECT_THAT(Exec("ps ax").out, Not(HasSubstr("sleep 1000")));
+}
+
+TEST_F(GangStoryTest, AKillOnOneWorkerEndsAnAttachedRunOnAll) {
+  Job("echo up; sleep 1000\n", "{attempts: 3, on: [killed, failure]}");
+  const auto run = box_->Start({"run", "train"});
+  ASSERT_TRUE(Eventually([&] { return CountLines(run->out(), "research/", "| up") == 4; }))
+      << run->err();
+  const RunResult killed = box_->Run({"kill", "research", "train", "--worker", "1"});
+  EXPECT_EQ(killed.code, 0) << killed;
+  EXPECT_THAT(killed.out, HasSubstr("research/[0-3]: train was ended by "));
+  const RunResult result = run->Result();
+  EXPECT_EQ(result.code, 143) << result;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("The job was ended by "),
+                                HasSubstr("4 workers (0-3) ended: "), Not(HasSubstr("Restart"))))
+      << result;
   ExpectNothingLeft();
 }
 

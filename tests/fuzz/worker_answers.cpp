@@ -1,5 +1,6 @@
 // What a worker answers to podctl's questions: the probe of doctor, the list of jobs, the notes of
-// a log. The first byte says which; the rest is standard output, or a line of standard error.
+// a log; and what it says of a run. The first byte says which; the rest is standard output, or a
+// line of standard error.
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "providers/workers/jobs.h"
 #include "providers/workers/pod_verdict.h"
 #include "providers/workers/probe.h"
+#include "providers/workers/runs.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace podctl::fuzz {
@@ -95,6 +97,17 @@ void Jobs(const std::vector<std::string>& lines) {
          "JSON is JSON");
 }
 
+void OwnLine(std::string_view line) {
+  const std::size_t at = workers::OwnLineIn(line, "r1");
+  if (at == std::string_view::npos) return;
+  Expect(at < line.size(), "it stands in the line");
+  if (const auto who = workers::ReadEndedBy(line.substr(at), "r1")) ExpectShowable(*who);
+  if (const auto first = workers::ReadFirst(line.substr(at), "r1")) {
+    ExpectShowable(first->cause);
+    Expect(first->after.count() >= 0, "a time is not before the start");
+  }
+}
+
 }  // namespace
 }  // namespace podctl::fuzz
 
@@ -122,6 +135,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (const auto note = workers::ReadLogNote(text)) {
         Expect(text.starts_with("podctl-log "), "a note has its mark");
       }
+      OwnLine(text);
   }
   return 0;
 }

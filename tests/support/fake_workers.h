@@ -138,6 +138,7 @@ class NotedCommands final : public ExecWatcher {
     if (stop_listening) unheard_->request_stop();
     if (on_line) on_line();
   }
+  void OnOpenLine(std::size_t, ssh::Stream) override { ++open_lines; }
   void OnPhase(std::size_t, ssh::Phase) override {}
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
     if (!with_results_) return;
@@ -148,6 +149,7 @@ class NotedCommands final : public ExecWatcher {
 
   bool stop_listening = false;
   std::function<void()> on_line;
+  int open_lines = 0;
 
  private:
   std::vector<std::string>& lines_;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "plans/fleet/run/start_gate.h"
 #include "plans/fleet/worker_round.h"
 #include "providers/base/error.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -30,6 +30,16 @@ constexpr std::chrono::seconds kLookPace{10};
 // Those that fail together are told together, at the end; who waits for others hears of it now.
 constexpr std::chrono::seconds kOneFailure{2};
 
+// Of those that gang.py tells of somebody.
+std::optional<RestartReason> ReasonOfGang(std::string_view name) {
+  for (const RestartReason reason :
+       {RestartReason::kFailure, RestartReason::kKilled, RestartReason::kConnection,
+        RestartReason::kPreemption, RestartReason::kMaintenance}) {
+    if (name == RestartReasonName(reason)) return reason;
+  }
+  return std::nullopt;
+}
+
 // What the workers do, on its way to who watches: opens the gate, and knows who failed first.
 class Supervisor final : public ssh::Observer {
  public:
@@ -41,7 +51,8 @@ class Supervisor final : public ssh::Observer {
         clock_(clock),
         stop_(stop),
         began_(clock.Steady()),
-        staged_(plan.workers.size(), false) {
+        staged_(plan.workers.size(), false),
+        over_(plan.workers.size(), false) {
     result_.outcome.results.resize(plan.workers.size());
     if (plan.heartbeat) heartbeat_.emplace(plan.workers.size(), *plan.heartbeat);
   }
@@ -51,10 +62,12 @@ class Supervisor final : public ssh::Observer {
       const std::lock_guard lock(mutex_);
       line_at_ = clock_.Steady();
     }
-    const bool open = std::exchange(open_, false);
-    if (IsForUs(job, stream, line)) {
-      watcher_.OnOwnLine(job, line);
-      return;
+    bool open = std::exchange(open_, false);
+    if (const std::size_t own = OwnPart(job, stream, line); own < line.size()) {
+      watcher_.OnOwnLine(job, line.substr(own));
+      if (own == 0) return;
+      line = line.substr(0, own);
+      open = true;
     }
     if (open) watcher_.Commands().OnOpenLine(job, stream);
     watcher_.Commands().OnLine(job, stream, line);
@@ -72,6 +85,7 @@ class Supervisor final : public ssh::Observer {
       const std::lock_guard lock(mutex_);
       Judge(job, &result);
       result_.outcome.results[job] = result;
+      over_[job] = true;
     }
     watcher_.Commands().OnResult(job, result);
   }
@@ -82,7 +96,7 @@ class Supervisor final : public ssh::Observer {
     const std::lock_guard lock(mutex_);
     const auto now = clock_.Steady();
     const bool late = !result_.started && !result_.first && now - began_ > kStaging;
-    const bool over = first_at_ && now - *first_at_ > kAftermath;
+    const bool over = first_at_ && now - *first_at_ > Aftermath();
     if (late) gate_.CallOff();
     if (heartbeat_ && result_.started && result_.stalled.empty()) {
       result_.stalled = heartbeat_->WhyStalled(now);
@@ -121,13 +135,17 @@ class Supervisor final : public ssh::Observer {
   std::string Ours(std::string_view how) const {
     return fmt::format("{}: podctl run {}, {}", plan_.run.owner, plan_.run.job, how);
   }
-  bool IsForUs(std::size_t job, ssh::Stream stream, std::string_view line) {
-    if (stream == ssh::Stream::kErr && line == workers::kStagedLine && Stage(job)) return true;
-    if (stream == ssh::Stream::kErr && Note(line)) return true;
-    if (!heartbeat_ || line.find(kStepLine) == std::string_view::npos) return false;
+  // Where what is for podctl itself begins in a line; its size: nowhere.
+  std::size_t OwnPart(std::size_t job, ssh::Stream stream, std::string_view line) {
+    if (stream == ssh::Stream::kErr) {
+      if (line == workers::kStagedLine && Stage(job)) return 0;
+      const std::size_t own = workers::OwnLineIn(line, plan_.run.id);
+      if (own < line.size() && Hear(line.substr(own))) return own;
+    }
+    if (!heartbeat_ || line.find(kStepLine) == std::string_view::npos) return line.size();
     const std::lock_guard lock(mutex_);
     heartbeat_->OnStep(job, clock_.Steady());
-    return true;
+    return 0;
   }
 
   // False for a line that only looks like it.
@@ -155,23 +173,56 @@ class Supervisor final : public ssh::Observer {
                        clock_.Steady() - (started_at_ + result_.first_after) > kOneFailure;
       if (!due) return;
       is_failure_reported_ = true;
-      const ssh::Job job{plan_.workers[*result_.first], {}, nullptr};
-      failure.worker = job.worker;
-      failure.cause = CauseOfEnd(result_.outcome.results[*result_.first]);
+      failure.worker = plan_.workers[*result_.first];
+      // What it has started may take longer to end than the others.
+      failure.cause = over_[*result_.first] ? CauseOfFirst(result_) : result_.told->cause;
       failure.after = result_.first_after;
-      if (plan_.together) failure.aftermath = kAftermath;
+      if (plan_.gang) failure.aftermath = result_.told ? std::chrono::seconds(0) : kAftermath;
     }
     watcher_.OnFailure(failure);
   }
 
-  // False for a line that tells nothing of who ended it.
-  bool Note(std::string_view line) {
-    const auto who = workers::ReadEndedBy(line);
+  // False for what is no line of podctl's own.
+  bool Hear(std::string_view own) {
+    const auto who = workers::ReadEndedBy(own, plan_.run.id);
+    const auto first = workers::ReadFirst(own, plan_.run.id);
     const std::lock_guard lock(mutex_);
-    if (!who || !result_.started) return false;
+    if (!result_.started) return false;
+    if (first) return HearFirst(*first);
+    if (!who) return false;
     if (stop_.stop_requested()) return true;  // it says what it was told from here
     if (result_.ended_by.empty()) result_.ended_by = *who;
     return true;
+  }
+
+  // All of the workers say so; the first to be heard counts.
+  bool HearFirst(const workers::GangNews::First& first) {
+    const auto reason = ReasonOfGang(first.reason);
+    const auto worker =
+        std::find_if(plan_.workers.begin(), plan_.workers.end(),
+                     [&](const WorkerAccess& each) { return each.index == first.worker; });
+    if (!plan_.gang || first.attempt != plan_.gang->first || !reason ||
+        worker == plan_.workers.end()) {
+      return false;
+    }
+    const auto index = static_cast<std::size_t>(worker - plan_.workers.begin());
+    const bool known = result_.told || result_.first.value_or(index) != index;
+    if (known || stop_.stop_requested() || !result_.ended_by.empty()) return true;
+    result_.told = ToldFailure{*reason, first.cause};
+    if (result_.first) return true;
+    result_.first = index;
+    result_.first_after = std::min(first.after, SinceStart());
+    if (!first_at_) first_at_ = clock_.Steady();
+    return true;
+  }
+
+  std::chrono::milliseconds SinceStart() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - started_at_);
+  }
+  // After which those that are left are ended from here. Whoever has told of the failure ends by
+  // himself, and is not to be asked a second time while he does.
+  std::chrono::seconds Aftermath() const {
+    return result_.told ? kAftermath + plan_.run.grace + kKillTime : kAftermath;
   }
 
   void Judge(std::size_t job, ssh::WorkerResult* result) {
@@ -191,13 +242,24 @@ class Supervisor final : public ssh::Observer {
       End();
       return;
     }
-    if (result->ok() || result->outcome == Outcome::kCancelled || result_.first) return;
-    if (plan_.together && !first_at_) first_at_ = clock_.Steady();
+    if (result->ok() || result->outcome == Outcome::kCancelled) return;
+    if (plan_.gang && !first_at_) first_at_ = clock_.Steady();
+    if (IsForAnother(job, *result)) {
+      result->End(Outcome::kCancelled, ssh::CancelledCause(ssh::Termination::kEnded));
+      result->asked = result->ended = true;
+      return;
+    }
+    if (result_.first) return;
     // Then it did not fail: somebody has ended it.
     if (!result_.ended_by.empty()) return;
     result_.first = job;
-    result_.first_after =
-        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - started_at_);
+    result_.first_after = SinceStart();
+  }
+
+  // A command may have ended with that code as well: of who failed first it is the command's.
+  bool IsForAnother(std::size_t job, const ssh::WorkerResult& result) const {
+    return plan_.gang && result.outcome == Outcome::kExited &&
+           result.exit_code == workers::kEndedForAnother && result_.first != job;
   }
 
   const AttemptPlan& plan_;
@@ -210,6 +272,7 @@ class Supervisor final : public ssh::Observer {
   const Clock::SteadyTime began_;
   std::mutex mutex_;  // of what follows
   std::vector<bool> staged_;
+  std::vector<bool> over_;  // its result is there
   std::size_t ready_ = 0;
   std::optional<Heartbeat> heartbeat_;
   Clock::SteadyTime started_at_{};
@@ -222,15 +285,13 @@ class Supervisor final : public ssh::Observer {
 std::vector<ssh::Job> JobsOf(const AttemptPlan& plan, StartGate* gate) {
   const std::string command = workers::RunCommand(plan.run);
   const std::string ending = workers::EndRunCommand(plan.run);
-  // Most workers run the same text; it is kept once.
-  std::map<std::string, std::shared_ptr<const std::string>> inputs;
   std::vector<ssh::Job> jobs;
   for (std::size_t i = 0; i < plan.workers.size(); ++i) {
-    auto& input = inputs[plan.texts[i]];
-    if (!input) {
-      input = std::make_shared<const std::string>(workers::RunInput(plan.setup, plan.texts[i]));
-    }
-    jobs.push_back({plan.workers[i], command, input, gate, ending});
+    std::string input = plan.gang
+                            ? workers::RunInput(plan.run, plan.setup, plan.texts[i], *plan.gang, i)
+                            : workers::RunInput(plan.setup, plan.texts[i]);
+    jobs.push_back({plan.workers[i], command, std::make_shared<const std::string>(std::move(input)),
+                    gate, ending});
   }
   return jobs;
 }
@@ -308,20 +369,46 @@ std::string CauseOfEnd(const ssh::WorkerResult& result) {
   return ssh::CauseOf(result);
 }
 
+namespace {
+
+bool LinkBroke(const ssh::WorkerResult& result) {
+  return result.outcome == Outcome::kLost || result.outcome == Outcome::kUnreachable;
+}
+
+bool IsOfCommand(RestartReason reason) {
+  return reason == RestartReason::kFailure || reason == RestartReason::kKilled;
+}
+
+}  // namespace
+
+std::string CauseOfFirst(const AttemptResult& result) {
+  const ssh::WorkerResult& first = result.outcome.results[*result.first];
+  const bool ended = first.outcome == Outcome::kExited || first.outcome == Outcome::kSignaled;
+  const bool as_told =
+      result.told && !LinkBroke(first) && (!ended || !IsOfCommand(result.told->reason));
+  return as_told ? result.told->cause : CauseOfEnd(first);
+}
+
+bool IsFirstByMachine(const AttemptResult& result) {
+  return result.told && !IsOfCommand(result.told->reason);
+}
+
 JobEnd EndOf(const AttemptResult& result) {
   JobEnd end;
   end.stalled = result.stalled;
   end.hung = result.hung;
-  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
-    const ssh::WorkerResult& each = result.outcome.results[i];
-    const bool lost = each.outcome == Outcome::kLost || each.outcome == Outcome::kUnreachable;
-    // Where the link to a worker broke, that is why others failed, whoever was the first to say so.
-    if (result.first != i && (!lost || end.lost)) continue;
-    const ssh::Job& job = result.outcome.jobs[i];
-    if (end.lost) continue;
-    end.what = fmt::format("{}: {}", job.worker.Name(), CauseOfEnd(each));
-    end.lost = lost;
-    end.killed = !SignalOf(each).empty();
+  const auto& results = result.outcome.results;
+  const auto name = [&](std::size_t i) { return result.outcome.jobs[i].worker.Name(); };
+  // Where the link to a worker broke, that is why others failed, whoever was the first to say so.
+  const auto lost = std::find_if(results.begin(), results.end(), LinkBroke);
+  if (lost != results.end()) {
+    end.lost = true;
+    end.what = fmt::format("{}: {}", name(static_cast<std::size_t>(lost - results.begin())),
+                           CauseOfEnd(*lost));
+  } else if (result.first) {
+    end.what = fmt::format("{}: {}", name(*result.first), CauseOfFirst(result));
+    end.killed = !SignalOf(results[*result.first]).empty();
+    if (result.told) end.told = result.told->reason;
   }
   return end;
 }

@@ -444,6 +444,30 @@ std::optional<Blocker> SyncForJob(WorkerRounds& rounds, const SyncDoors& doors,
   return std::nullopt;
 }
 
+std::optional<workers::Gang> GangOfJob(const ReadyLaunch& ready, const JobSpec& job) {
+  // One of these commands does not wait for the others.
+  if (job.launcher == Launcher::kShell) return std::nullopt;
+  const bool alone = ready.workers.size() == 1;
+  if (alone && job.restart.attempts == 0 && !job.restart.hang && job.logs.empty()) {
+    return std::nullopt;
+  }
+  workers::Gang gang;
+  for (const WorkerLaunch& worker : ready.launch.workers) {
+    gang.members.push_back({worker.worker, worker.address});
+  }
+  gang.restarts = job.restart.attempts;
+  gang.first_pause = job.restart.backoff;
+  gang.longest_pause = job.restart.LongestPause();
+  gang.hang = job.restart.hang.value_or(std::chrono::seconds(0));
+  for (const RestartReason reason : job.restart.on) {
+    gang.on.emplace_back(RestartReasonName(reason));
+  }
+  if (const auto place = KeptLogsOf(job)) {
+    gang.logs = {place->bucket, KeptLogFolder(*place, job.pod, job.name)};
+  }
+  return gang;
+}
+
 DetachedStart StartOfJob(const ReadyLaunch& ready, const JobSpec& job) {
   DetachedStart start;
   start.name = job.name;
@@ -459,26 +483,8 @@ DetachedStart StartOfJob(const ReadyLaunch& ready, const JobSpec& job) {
   }
   start.grace = job.grace;
   start.container = ContainerOf(job);
-  // One of these commands does not wait for the others.
-  const bool together = job.launcher != Launcher::kShell;
   if (!job.logs.empty()) start.identity += fmt::format("logs={}\n", job.logs);
-  if (together && (start.workers.size() > 1 || job.restart.attempts > 0 || job.restart.hang ||
-                   !job.logs.empty())) {
-    workers::Gang& gang = start.gang.emplace();
-    for (const WorkerLaunch& worker : ready.launch.workers) {
-      gang.members.push_back({worker.worker, worker.address});
-    }
-    gang.restarts = job.restart.attempts;
-    gang.first_pause = job.restart.backoff;
-    gang.longest_pause = job.restart.LongestPause();
-    gang.hang = job.restart.hang.value_or(std::chrono::seconds(0));
-    for (const RestartReason reason : job.restart.on) {
-      gang.on.emplace_back(RestartReasonName(reason));
-    }
-    if (const auto place = KeptLogsOf(job)) {
-      gang.logs = {place->bucket, KeptLogFolder(*place, job.pod, job.name)};
-    }
-  }
+  start.gang = GangOfJob(ready, job);
   return start;
 }
 

@@ -100,6 +100,9 @@ std::optional<Blocker> SyncForJob(WorkerRounds& rounds, const SyncDoors& doors,
                                   const std::vector<WorkerAccess>& workers, const JobSpec& job,
                                   const PrepareListener& tell);
 
+// What makes the job's workers a gang, without its certificate; nullopt: each is by itself.
+std::optional<workers::Gang> GangOfJob(const ReadyLaunch& ready, const JobSpec& job);
+
 // The job as one that outlives its connection.
 DetachedStart StartOfJob(const ReadyLaunch& ready, const JobSpec& job);
 

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "plans/jobs/command_text.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
+#include "providers/base/certificate.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -53,6 +55,9 @@ class JobRun {
   bool Begin() {
     if (!MakeReady()) return false;
     AttemptPlan plan = PlanOf(*ready_);
+    auto gang = MakeGang(*ready_);
+    if (!gang) return Refuse(gang.error());
+    plan.gang = *std::move(gang);
     const auto& on = job_.restart.on;
     const bool looks =
         on.contains(RestartReason::kMaintenance) || on.contains(RestartReason::kPreemption);
@@ -108,10 +113,23 @@ class JobRun {
     for (const WorkerLaunch& worker : ready.launch.workers)
       plan.texts.push_back(WorkerText(worker));
     plan.setup = FilesText(job_, ready.launch);
-    plan.together = job_.launcher != Launcher::kShell;
     if (job_.launcher == Launcher::kXlaDist) plan.heartbeat = Heartbeat::LimitsOf(job_.env);
     plan.hang = job_.restart.hang;
     return plan;
+  }
+
+  // Of this start alone: what begins it again, or sees that it hangs, is here.
+  Result<std::shared_ptr<const workers::Gang>> MakeGang(const ReadyLaunch& ready) const {
+    auto gang = GangOfJob(ready, job_);
+    if (!gang) return std::shared_ptr<const workers::Gang>();
+    Result<std::string> certificate = MakeCertificate();
+    if (!certificate) return certificate.error();
+    gang->certificate = *std::move(certificate);
+    gang->first = restarts_ + 1;
+    gang->on.clear();
+    gang->hang = std::chrono::seconds(0);
+    gang->logs.reset();
+    return std::make_shared<const workers::Gang>(*std::move(gang));
   }
 
   // What the service says of the node; nullopt: nothing.

@@ -187,8 +187,28 @@ TEST(FailureTextTest, TellsWhatBecomesOfTheOthers) {
   EXPECT_EQ(FailureText("research/2", "exit code 3", std::chrono::seconds(10)),
             "research/2 failed: exit code 3. Who of the others has not ended 10s later is ended "
             "then.");
+  EXPECT_EQ(FailureText("research/2", "exit code 3", std::chrono::seconds(0)),
+            "research/2 failed: exit code 3. The others are ended.");
   EXPECT_EQ(FailureText("research/2", "exit code 3", std::nullopt),
             "research/2 failed: exit code 3. The others go on.");
+}
+
+// Its command was ended since the others did not hear from it.
+TEST(RunSummaryTest, WhatTheOthersSayOfAMachineComesBeforeTheEndOfItsCommand) {
+  AttemptResult attempt = ResultOf({Ended(Outcome::kCancelled), Ended(Outcome::kExited, 143)});
+  attempt.first = 1;
+  attempt.first_after = std::chrono::milliseconds(31'000);
+  attempt.told = ToldFailure{RestartReason::kConnection, "was silent for 30s"};
+  EXPECT_EQ(RunSummary(attempt),
+            "research/1 failed first, 31s after the start: was silent for 30s\n"
+            "1 worker (0) was ended because of it\n");
+  EXPECT_EQ(RunExitCode(attempt), 1);
+  EXPECT_EQ(EndOf(attempt).what, "research/1: was silent for 30s");
+  attempt.told->reason = RestartReason::kKilled;
+  EXPECT_EQ(CauseOfFirst(attempt), "killed by TERM (exit code 143)");
+  EXPECT_EQ(RunExitCode(attempt), 143);
+  attempt.outcome.results[1] = Ended(Outcome::kCancelled);
+  EXPECT_EQ(CauseOfFirst(attempt), "was silent for 30s") << "its connection has not told";
 }
 
 TEST(RunSummaryTest, ALostWorkerIsTheCauseWhoeverFailedFirst) {

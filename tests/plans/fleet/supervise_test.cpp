@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
@@ -44,7 +45,7 @@ class NotedJob final : public JobWatcher {
     lines.push_back(fmt::format("started {}", workers));
     if (on_started) on_started();
   }
-  void OnFailure(const AttemptFailure&) override {}
+  void OnFailure(const AttemptFailure& failure) override { failures.push_back(failure); }
   void OnPrepareEvent(const PrepareEvent& reported) override { news.push_back(reported); }
   void OnRestart(const AttemptResult&, int restart, const JobVerdict& why) override {
     lines.push_back(fmt::format("restart {}: {}", restart, why.because));
@@ -58,6 +59,7 @@ class NotedJob final : public JobWatcher {
   std::vector<std::string> lines;
   NotedCommands commands{lines, false};
   std::vector<PrepareEvent> news;
+  std::vector<AttemptFailure> failures;
   int own_lines = 0;
   bool heard = true;
   std::function<void()> on_started;
@@ -220,12 +222,198 @@ TEST_F(SuperviseTest, WhatSomebodyEndedStaysEnded) {
   Restart(2, {RestartReason::kFailure, RestartReason::kKilled});
   at_start_ = [](int, int) {
     Answer answer = Fails(143);
-    answer.err = {"podctl-run ended-by bob@desk: podctl kill research train"};
+    answer.err = {"podctl-run 0a0b ended-by bob@desk: podctl kill research train"};
     return answer;
   };
   const RunReport report = Run();
   EXPECT_EQ(report.restarts, 0);
   EXPECT_EQ(report.result.ended_by, "bob@desk: podctl kill research train");
+}
+
+// A progress bar leaves its line open.
+TEST_F(SuperviseTest, SoDoesWhatSomebodyEndedBehindAnOpenLine) {
+  Restart(2, {RestartReason::kFailure, RestartReason::kKilled});
+  at_start_ = [](int, int) {
+    Answer answer = Fails(143);
+    answer.err = {" 50%|==\rpodctl-run 0a0b ended-by bob@desk"};
+    return answer;
+  };
+  const RunReport report = Run();
+  EXPECT_EQ(report.restarts, 0);
+  EXPECT_EQ(report.result.ended_by, "bob@desk");
+  EXPECT_THAT(watcher_.lines, Contains("0 |  50%|==\r"));
+}
+
+// Worker 0 was ended since worker 1 failed, and says so before that one's connection has ended.
+Answer EndedForTheOther(const std::string& line) {
+  Answer answer = Fails(workers::kEndedForAnother);
+  answer.err = {line};
+  return answer;
+}
+
+TEST_F(SuperviseTest, AGangSaysItselfWhoFailedFirst) {
+  at_start_ = [](int worker, int) {
+    if (worker == 1) return Fails(3);
+    return EndedForTheOther("podctl-run 0a0b first 1 1 0 failure ended with exit code 3");
+  };
+  const RunReport report = Run();
+  EXPECT_EQ(report.result.first, std::optional<std::size_t>(1));
+  ASSERT_TRUE(report.result.told);
+  EXPECT_EQ(report.result.told->reason, RestartReason::kFailure);
+  const ssh::WorkerResult& other = report.result.outcome.results[0];
+  EXPECT_EQ(other.outcome, ssh::Outcome::kCancelled);
+  EXPECT_TRUE(other.ended);
+  EXPECT_EQ(report.result.outcome.results[1].exit_code, 3);
+  EXPECT_EQ(CauseOfFirst(report.result), "exit code 3");
+  EXPECT_EQ(watcher_.own_lines, 3);
+  EXPECT_THAT(watcher_.lines, Not(Contains(HasSubstr("podctl-run"))));
+}
+
+// It may be saving its checkpoint: a second TERM would end many a program at once.
+TEST_F(SuperviseTest, WhatAGangEndsIsAskedAgainOnlyWhereItDoesNotEnd) {
+  at_start_ = [](int worker, int) {
+    if (worker == 1) return Fails(3);
+    Answer answer = EndedForTheOther("podctl-run 0a0b first 1 1 0 failure ended with exit code 3");
+    answer.err.emplace_back("saving");
+    return answer;
+  };
+  for (const int seconds : {11, 46}) {
+    watcher_.commands.on_line = [&] {
+      clock_.Advance(std::chrono::seconds(seconds));
+      clock_.LetTick();
+    };
+    watcher_.failures.clear();
+    starts_ = 0;
+    const RunReport report = Run();
+    // Whose turn comes after that.
+    const ssh::WorkerResult& other = report.result.outcome.results[1];
+    EXPECT_EQ(other.outcome, seconds == 11 ? ssh::Outcome::kExited : ssh::Outcome::kCancelled);
+    ASSERT_THAT(watcher_.failures, SizeIs(1));
+    EXPECT_EQ(watcher_.failures[0].worker.index, 1);
+    EXPECT_EQ(watcher_.failures[0].cause, "ended with exit code 3");
+    EXPECT_EQ(watcher_.failures[0].aftermath, std::chrono::seconds(0));
+  }
+}
+
+TEST_F(SuperviseTest, AlsoBehindALineThatAProgressBarHasLeftOpen) {
+  at_start_ = [](int worker, int) {
+    if (worker == 1) return Fails(3);
+    return EndedForTheOther(" 50%|==\rpodctl-run 0a0b first 1 1 0 failure ended with exit code 3");
+  };
+  EXPECT_TRUE(Run().result.told);
+  EXPECT_THAT(watcher_.lines, Contains("0 |  50%|==\r"));
+  EXPECT_EQ(watcher_.commands.open_lines, 1);
+}
+
+// What a worker writes may be anything.
+TEST_F(SuperviseTest, WhatOnlyLooksLikeItIsOutput) {
+  for (const std::string line : {
+           "podctl-run ffff first 1 1 0 failure ended with exit code 3",  // of another run
+           "podctl-run 0a0b first 2 1 0 failure ended with exit code 3",  // of another start
+           "podctl-run 0a0b first 1 9 0 failure ended with exit code 3",  // no such worker
+           "podctl-run 0a0b first 1 1 0 replacement of its pod",          // not the gang's to say
+           "podctl-run 0a0b first 1 - 0 hang no worker has written a line",
+           "podctl-run 0a0b first 1 1 x failure a",
+       }) {
+    at_start_ = [&](int worker, int) { return worker == 1 ? Fails(3) : EndedForTheOther(line); };
+    starts_ = 0;
+    const RunReport report = Run();
+    EXPECT_FALSE(report.result.told) << line;
+    EXPECT_THAT(watcher_.lines, Contains("0 | " + line));
+    EXPECT_EQ(report.result.first, std::optional<std::size_t>(1)) << "as its connection tells";
+    EXPECT_EQ(report.result.outcome.results[0].outcome, ssh::Outcome::kCancelled);
+  }
+}
+
+TEST_F(SuperviseTest, TheReasonThatAGangSaysDecides) {
+  const std::pair<RestartReason, std::string> told[] = {
+      {RestartReason::kConnection, "was silent for 30s"},
+      {RestartReason::kKilled, "lost its supervisor, which was killed"},
+      {RestartReason::kPreemption, "ended with exit code 1: this machine is being preempted"},
+      {RestartReason::kMaintenance, "ended with exit code 1: TERMINATE_ON_HOST_MAINTENANCE"},
+  };
+  for (const auto& each : told) {
+    const RestartReason reason = each.first;
+    const std::string cause = each.second;
+    const std::string line =
+        fmt::format("podctl-run 0a0b first 1 1 0 {} {}", RestartReasonName(reason), cause);
+    at_start_ = [&](int worker, int start) {
+      if (start > 0) return Answer{};
+      return worker == 1 ? Fails(1) : EndedForTheOther(line);
+    };
+    starts_ = 0;
+    Restart(1, {reason});
+    EXPECT_TRUE(EndedWell(Run().result)) << line;
+    const std::string shown = reason == RestartReason::kKilled ? "exit code 1" : cause;
+    EXPECT_THAT(watcher_.lines, Contains("restart 1: research/1: " + shown));
+    starts_ = 0;
+    Restart(1, {RestartReason::kFailure});
+    EXPECT_EQ(Run().restarts, 0) << line;
+  }
+}
+
+// That the link to a worker broke is known here better than there.
+TEST_F(SuperviseTest, ALostConnectionIsTheReasonWhateverAGangSays) {
+  Restart(1, {RestartReason::kConnection});
+  at_start_ = [](int worker, int start) {
+    if (start > 0) return Answer{};
+    if (worker == 1) return Answer{{}, {}, FakeWorkers::Trouble(ssh::Outcome::kLost, "broke")};
+    return EndedForTheOther("podctl-run 0a0b first 1 0 0 failure ended with exit code 3");
+  };
+  EXPECT_EQ(Run().restarts, 1);
+}
+
+TEST_F(SuperviseTest, OfWhoFailedFirstEveryCodeIsItsOwn) {
+  at_start_ = [](int worker, int) {
+    if (worker == 1) return Fails(workers::kEndedForAnother);
+    return EndedForTheOther("podctl-run 0a0b first 1 1 0 failure ended with exit code 94");
+  };
+  const RunReport report = Run();
+  EXPECT_EQ(report.result.outcome.results[1].outcome, ssh::Outcome::kExited);
+  EXPECT_EQ(report.result.outcome.results[1].exit_code, workers::kEndedForAnother);
+}
+
+// The job of the launcher `shell` is no gang: its codes are its own.
+TEST_F(SuperviseTest, WhereEachIsByItselfNothingIsSaidOfOthers) {
+  job_.launcher = Launcher::kShell;
+  at_start_ = [](int worker, int) {
+    return worker == 1 ? Answer{} : Fails(workers::kEndedForAnother);
+  };
+  const RunReport report = Run();
+  EXPECT_EQ(report.result.outcome.results[0].outcome, ssh::Outcome::kExited);
+  EXPECT_EQ(report.result.first, std::optional<std::size_t>(0));
+}
+
+// What each worker is given: its place in a gang of those that were chosen.
+TEST_F(SuperviseTest, AGangIsOfTheChosenWorkersAndOfEachStartAnew) {
+  Restart(1, {RestartReason::kFailure});
+  request_.workers = "1";
+  job_.restart.hang = std::chrono::seconds(60);
+  at_start_ = [this](int, int) {
+    ++starts_;
+    return starts_ == 1 ? Fails(3) : Answer{};
+  };
+  EXPECT_TRUE(EndedWell(Run().result));
+  std::vector<std::string> inputs;
+  for (const auto& round : workers_.rounds) {
+    for (const ssh::Job& job : round) {
+      if (job.feed != nullptr) inputs.push_back(*job.input);
+    }
+  }
+  ASSERT_THAT(inputs, SizeIs(2));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_THAT(inputs[i], HasSubstr(R"("workers":[[1,"10.0.0.2"]])"));
+    EXPECT_THAT(inputs[i], HasSubstr(R"("me":0)"));
+    EXPECT_THAT(inputs[i], HasSubstr(fmt::format(R"("first":{})", i + 1)));
+    EXPECT_THAT(inputs[i], HasSubstr(R"("restart":{"attempts":1,)"));
+    EXPECT_THAT(inputs[i], HasSubstr(R"("on":[])"));
+    EXPECT_THAT(inputs[i], HasSubstr(R"("hang":0)"));
+  }
+  const auto key = [](const std::string& input) {
+    const auto begin = input.find("-----BEGIN PRIVATE KEY-----");
+    return input.substr(begin, input.find("-----END PRIVATE KEY-----") - begin);
+  };
+  EXPECT_NE(key(inputs[0]), key(inputs[1]));
 }
 
 TEST_F(SuperviseTest, WaitsForAPodThatIsMadeAnew) {

@@ -40,6 +40,18 @@ TEST(JudgeEndTest, WhatHappenedToTheNodeComesFirst) {
   EXPECT_EQ(JudgeEnd(end).because, "the node is gone");
 }
 
+TEST(JudgeEndTest, WhatTheWorkersSayComesBeforeTheExitCode) {
+  JobEnd end = End();
+  end.killed = true;
+  end.told = RestartReason::kConnection;
+  EXPECT_EQ(JudgeEnd(end).reason, RestartReason::kConnection);
+  EXPECT_EQ(JudgeEnd(end).because, "research/3: exit code 1");
+  end.told = RestartReason::kPreemption;
+  EXPECT_EQ(JudgeEnd(end).node, "") << "the service has not said so";
+  end.node_state = "REPAIRING";
+  EXPECT_EQ(JudgeEnd(end).reason, RestartReason::kMaintenance);
+}
+
 TEST(JobRestartTest, PausesGrowToAMinuteOrTheFirstOne) {
   JobRestart restart;
   EXPECT_EQ(restart.PauseAfter(0), std::chrono::seconds(1));

@@ -6,7 +6,10 @@
 
 #include <charconv>
 #include <csignal>
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -518,6 +521,292 @@ TEST_F(GangTest, WithoutPythonNothingIsStarted) {
   const auto said = workers_[0]->Run(StartCommand(job), StartInput(job) + std::string(kGoLine));
   EXPECT_FALSE(said.result.ok());
   EXPECT_THAT(Join(said.err, "\n"), HasSubstr("python3 (3.7 or later, "));
+  EXPECT_FALSE(std::filesystem::exists(Folder(0)));
+}
+
+// The same with somebody connected to each of them.
+class AttachedGangTest : public GangTest {
+ protected:
+  AttachedGangTest() {
+    gang_.assembly = std::chrono::seconds(30);  // each begins when it is ready
+    said_.resize(kWorkers);
+  }
+  ~AttachedGangTest() override {
+    if (!threads_.empty()) {
+      for (auto& worker : workers_) {
+        worker->Run(KillCommand({"train", std::chrono::seconds(0), "the test"}));
+      }
+    }
+    AwaitConnections();
+  }
+
+  workers::Run Attached() const { return {"train", "0a0b", "alice@laptop", "train", grace_}; }
+  // `at`: what is done once that line has come from worker `i`.
+  void Begin(const std::string& script, const std::string& line = "",
+             const std::function<void(std::size_t i)>& at = {}) {
+    for (std::size_t i = 0; i < gang_.members.size(); ++i) {
+      threads_.emplace_back([=, this] {
+        const workers::Run run = Attached();
+        const std::string text = "cd\nPODCTL_WORKER=" + std::to_string(i) + "\n" + script + "\n";
+        ssh::Job job = workers_[i]->JobOf(RunCommand(run),
+                                          RunInput(run, "", text, gang_, i) + std::string(kGoLine));
+        job.feed = &open_;
+        job.ending = EndRunCommand(run);
+        said_[i] = workers_[i]->Run(
+            job,
+            [&](std::stop_source&) {
+              if (at) at(i);
+            },
+            line);
+      });
+    }
+  }
+  void AwaitConnections() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  std::string Exit(std::size_t i) { return FirstWord(ReadAll(Folder(i) + "/exit")); }
+  // gang.py, which the shell has started.
+  std::string Program(std::size_t i) {
+    const std::string relays = ReadAll(Folder(i) + "/relays");
+    return FirstWord(relays.substr(std::min(relays.size(), relays.find('\n') + 1)));
+  }
+  bool IsUp(std::size_t i) { return std::filesystem::exists(workers_[i]->home() + "/up"); }
+  void AwaitUp() {
+    for (std::size_t i = 0; i < gang_.members.size(); ++i) Await([&] { return IsUp(i); });
+  }
+  std::optional<GangNews::First> Told(std::size_t i) {
+    for (const std::string& line : said_[i].err) {
+      if (auto first = ReadFirst(line, "0a0b")) return first;
+    }
+    return std::nullopt;
+  }
+
+  testing::OpenFeed open_;
+  std::vector<testing::Said> said_;
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(AttachedGangTest, EndsWellWhenAllDoAndEachConnectionWithItsCommand) {
+  Begin(
+      "[ $PODCTL_WORKER = 1 ] || { touch up; until [ -e done ]; do sleep 0.05; done; }\n"
+      "echo attempt $PODCTL_ATTEMPT of $PODCTL_JOB");
+  for (const std::size_t i : {0U, 2U}) Await([&] { return IsUp(i); });
+  Await([&] { return Exit(1) == "0"; });
+  EXPECT_EQ(Status(0).state, State::kRunning);
+  EXPECT_EQ(News(0).attempts, 1);
+  for (auto& worker : workers_) WriteAll(worker->home() + "/done", "");
+  AwaitConnections();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_TRUE(said_[i].result.ok()) << Join(said_[i].err, "\n");
+    EXPECT_THAT(said_[i].out, ElementsAre("attempt 1 of train"));
+    EXPECT_THAT(said_[i].err, ElementsAre(std::string(kStagedLine)));
+  }
+  ExpectNothingLeft();
+}
+
+// Nobody has to ask for it.
+TEST_F(AttachedGangTest, OneFailureEndsAllAndEachSaysWhose) {
+  grace_ = std::chrono::seconds(1);
+  Begin(R"(trap 'echo asked' TERM
+setsid sleep 1000 &
+[ $PODCTL_WORKER != 2 ] || { sleep 0.5; exit 3; }
+echo up
+while :; do sleep 0.1; done)");
+  AwaitConnections();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(said_[i].result.exit_code, i == 2 ? 3 : kEndedForAnother) << All();
+    EXPECT_EQ(Exit(i), i == 2 ? "3" : "137") << "its folder has the command's own";
+    const auto told = Told(i);
+    ASSERT_TRUE(told) << Join(said_[i].err, "\n");
+    EXPECT_EQ(told->worker, 6);
+    EXPECT_EQ(told->reason, "failure");
+    EXPECT_EQ(told->cause, "ended with exit code 3");
+    EXPECT_EQ(First(i).worker, 6) << "others can see it, too";
+    EXPECT_EQ(std::count(said_[i].out.begin(), said_[i].out.end(), "asked"), i == 2 ? 0 : 1);
+  }
+  ExpectNothingLeft();
+}
+
+TEST_F(AttachedGangTest, WhoFailsByHimselfInThatSecondKeepsHisCode) {
+  Begin("touch up; until [ -e done ]; do sleep 0.05; done; exit $((3 + PODCTL_WORKER))");
+  AwaitUp();
+  for (auto& worker : workers_) WriteAll(worker->home() + "/done", "");
+  AwaitConnections();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(said_[i].result.exit_code, 3 + static_cast<int>(i));
+  }
+}
+
+TEST_F(AttachedGangTest, OneWorkerIsAGangToo) {
+  gang_.members.resize(1);
+  Begin("exit 7");
+  AwaitConnections();
+  EXPECT_EQ(said_[0].result.exit_code, 7);
+  ASSERT_TRUE(Told(0));
+  EXPECT_EQ(Told(0)->cause, "ended with exit code 7");
+}
+
+TEST_F(AttachedGangTest, ItsTextsAreInNoFileAndInNoProcessList) {
+  gang_.members.resize(1);
+  Begin("SECRET=swordfish\ntouch up; until [ -e done ]; do sleep 0.05; done");
+  AwaitUp();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(workers_[0]->home())) {
+    if (!entry.is_regular_file()) continue;
+    const std::string text = ReadAll(entry.path());
+    EXPECT_EQ(text.find("swordfish"), std::string::npos) << entry.path();
+    EXPECT_EQ(text.find("PRIVATE KEY"), std::string::npos) << entry.path();
+  }
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    EXPECT_EQ(ReadAll(entry.path() / "cmdline").find("swordfish"), std::string::npos);
+  }
+  WriteAll(workers_[0]->home() + "/done", "");
+  AwaitConnections();
+  EXPECT_TRUE(said_[0].result.ok());
+  ExpectNothingLeft();
+}
+
+// Masks, locale and descriptors are the user's own.
+TEST_F(AttachedGangTest, TheCommandSeesNothingOfWhatIsAroundIt) {
+  gang_.members.resize(1);
+  Begin(
+      "umask; ls /proc/self/fd | tr '\\n' ' '; echo; trap; readlink /proc/self/fd/0\n"
+      "env | grep -c '^LC_CTYPE='; env | grep -c ^PODCTL_RUN_MARK=");
+  AwaitConnections();
+  const auto& out = said_[0].out;
+  ASSERT_EQ(out.size(), 5U) << Join(out, "\n") << Join(said_[0].err, "\n");
+  EXPECT_NE(out[0], "0077");
+  EXPECT_EQ(out[1], "0 1 2 3 ");
+  EXPECT_EQ(out[2], "/dev/null");
+  EXPECT_EQ(out[3], "0");
+  EXPECT_EQ(out[4], "1");
+}
+
+// On one of them: it is ended there by who asks, and on the others by themselves.
+TEST_F(AttachedGangTest, AKillOnOneWorkerIsOneOfAll) {
+  Begin("trap 'echo asked; exit 5' TERM; touch up; while :; do sleep 0.1; done");
+  AwaitUp();
+  const auto killed = workers_[1]->Run(KillCommand({"train", {}, "bob@x: podctl kill"}));
+  EXPECT_TRUE(killed.result.ok()) << Join(killed.err, "\n");
+  AwaitConnections();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(said_[i].result.exit_code, 5) << "nobody has failed";
+    EXPECT_EQ(std::count(said_[i].out.begin(), said_[i].out.end(), "asked"), 1);
+    EXPECT_FALSE(Told(i));
+    ASSERT_FALSE(said_[i].err.empty());
+    EXPECT_EQ(ReadEndedBy(said_[i].err.back(), "0a0b"), "bob@x: podctl kill");
+    EXPECT_EQ(Status(i).ended_by, "bob@x: podctl kill");
+  }
+  ExpectNothingLeft();
+}
+
+// What podctl itself ends without a name is no end by somebody.
+TEST_F(AttachedGangTest, AnEndWithoutANameIsOfThatWorkerAlone) {
+  Begin("touch up; while :; do sleep 0.1; done");
+  AwaitUp();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(workers_[i]->Run(EndRunCommand(Attached())).result.exit_code, kEndedWhole);
+  }
+  AwaitConnections();
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_EQ(said_[i].result.exit_code, 143);
+    EXPECT_EQ(Status(i).ended_by, "");
+    EXPECT_FALSE(Told(i));
+  }
+  ExpectNothingLeft();
+}
+
+// Who is connected to it and does not read what it writes must not make it look dead.
+TEST_F(AttachedGangTest, ASlowReaderHoldsUpNoSignOfLife) {
+  std::mutex reads;
+  reads.lock();
+  Begin(
+      "[ $PODCTL_WORKER != 2 ] || { echo up; exec yes >&2; }\n"
+      // Longer than a silence may last.
+      "[ $PODCTL_WORKER != 0 ] || { sleep 7; exit 3; }\n"
+      "sleep 1000",
+      "up", [&](std::size_t) { const std::lock_guard wait(reads); });
+  Await([&] { return !Exit(2).empty(); });
+  EXPECT_EQ(First(2).worker, 4) << All();
+  EXPECT_EQ(First(2).reason, "failure");
+  reads.unlock();
+  AwaitConnections();
+  EXPECT_EQ(said_[0].result.exit_code, 3);
+  EXPECT_EQ(said_[1].result.exit_code, kEndedForAnother);
+  EXPECT_EQ(said_[2].result.exit_code, kEndedForAnother);
+  ExpectNothingLeft();
+}
+
+TEST_F(AttachedGangTest, WhenItIsKilledTheShellEndsTheRest) {
+  Begin("setsid sleep 1000 & echo $$ >command; touch up; sleep 1000");
+  AwaitUp();
+  const std::string command = FirstWord(ReadAll(workers_[1]->home() + "/command"));
+  EXPECT_TRUE(IsThere(command));
+  Signal(Program(1), SIGKILL);
+  AwaitConnections();
+  EXPECT_EQ(said_[1].result.exit_code, 137);
+  EXPECT_EQ(Exit(1), "137");
+  EXPECT_FALSE(IsThere(command));
+  for (const std::size_t i : {0U, 2U}) {
+    EXPECT_EQ(said_[i].result.exit_code, kEndedForAnother);
+    ASSERT_TRUE(Told(i));
+    EXPECT_EQ(Told(i)->worker, 5);
+    EXPECT_EQ(Told(i)->reason, "connection");
+    EXPECT_EQ(Told(i)->cause, "was silent for 3s");
+  }
+  ExpectNothingLeft();
+}
+
+TEST_F(AttachedGangTest, WhenTheShellIsKilledItEndsTheRest) {
+  Begin("touch up; sleep 1000");
+  AwaitUp();
+  Signal(Supervisor(1), SIGKILL);
+  AwaitConnections();
+  for (const std::size_t i : {0U, 2U}) {
+    EXPECT_EQ(said_[i].result.exit_code, kEndedForAnother);
+    ASSERT_TRUE(Told(i));
+    EXPECT_EQ(Told(i)->worker, 5);
+    EXPECT_EQ(Told(i)->reason, "killed");
+  }
+  ExpectNothingLeft();
+}
+
+// Whoever has lost one of them is not said to have ended the job.
+TEST_F(AttachedGangTest, ALostConnectionIsAFailureOfItsWorker) {
+  Begin("touch up; sleep 1000");
+  AwaitUp();
+  workers_[1]->server().KillSessions();
+  AwaitConnections();
+  EXPECT_EQ(said_[1].result.outcome, ssh::Outcome::kLost);
+  Await([&] { return !Exit(1).empty(); });
+  for (const std::size_t i : {0U, 2U}) {
+    EXPECT_EQ(said_[i].result.exit_code, kEndedForAnother);
+    EXPECT_EQ(Status(i).ended_by, "");
+    ASSERT_TRUE(Told(i));
+    EXPECT_EQ(Told(i)->worker, 5);
+    EXPECT_EQ(Told(i)->reason, "connection");
+    EXPECT_EQ(Told(i)->cause, "lost its connection to podctl");
+  }
+  ExpectNothingLeft();
+}
+
+TEST_F(AttachedGangTest, NothingIsLeftOfWhatWasNeverTold) {
+  const workers::Run run = Attached();
+  const auto said =
+      workers_[0]->Run(RunCommand(run), RunInput(run, "", "touch begun", gang_, 0) + "no\n");
+  EXPECT_EQ(said.result.exit_code, kNotStarted);
+  EXPECT_THAT(said.err, ElementsAre(std::string(kStagedLine)));
+  EXPECT_FALSE(std::filesystem::exists(workers_[0]->home() + "/begun"));
+  EXPECT_FALSE(std::filesystem::exists(testing::JobFolder(workers_[0]->home(), ".train.new")));
+  Await([&] { return LeftOf(0).empty(); });
+}
+
+TEST_F(AttachedGangTest, WithoutPythonItIsNotReady) {
+  workers_[0]->Program("python3", "exit 1\n");
+  const workers::Run run = Attached();
+  const auto said = workers_[0]->Run(RunCommand(run), RunInput(run, "", "true", gang_, 0) + "go\n");
+  EXPECT_EQ(said.result.exit_code, 1);
+  EXPECT_THAT(said.err, ElementsAre(HasSubstr("python3 (3.7 or later, ")));
   EXPECT_FALSE(std::filesystem::exists(Folder(0)));
 }
 

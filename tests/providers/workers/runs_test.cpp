@@ -196,7 +196,7 @@ TEST_F(RunsTest, OneThatIsAtWorkIsLeftAloneUnlessItIsMeant) {
       std::chrono::seconds(60));
   EXPECT_EQ(said.result.outcome, ssh::Outcome::kExited) << said.result.message;
   ASSERT_THAT(said.err, ::testing::Not(::testing::IsEmpty()));
-  EXPECT_EQ(ReadEndedBy(said.err.back()), "bob@desk: podctl kill research train");
+  EXPECT_EQ(ReadEndedBy(said.err.back(), "r1"), "bob@desk: podctl kill research train");
 }
 
 TEST_F(RunsTest, ACommandThatFailsHasSaidAllThatIsSaid) {
@@ -215,6 +215,29 @@ TEST_F(RunsTest, TheCommandSeesNothingOfTheShellAroundIt) {
   EXPECT_NE(said.out[0], "0077");
   EXPECT_EQ(said.out[1], "0 1 2 3 ");
   EXPECT_EQ(said.out.back(), "0");
+}
+
+// A command may have left its own line open, and may write whatever it likes.
+TEST(OwnLines, StandAtTheEndOfALineAndNameTheirRun) {
+  const std::string first = "podctl-run r1 first 2 7 1500 failure ended with exit code 3";
+  EXPECT_EQ(OwnLineIn(first, "r1"), 0U);
+  EXPECT_EQ(OwnLineIn(" 50%|===\r" + first, "r1"), 9U);
+  EXPECT_EQ(OwnLineIn(first, "r2"), std::string_view::npos);
+  const auto read = ReadFirst(first, "r1");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->attempt, 2);
+  EXPECT_EQ(read->worker, 7);
+  EXPECT_EQ(read->after, std::chrono::milliseconds(1500));
+  EXPECT_EQ(read->reason, "failure");
+  EXPECT_EQ(read->cause, "ended with exit code 3");
+  EXPECT_LE(ReadFirst(first + std::string(5000, '\x1b'), "r1")->cause.size(), 1000U);
+  for (const std::string odd :
+       {"podctl-run r1 first", "podctl-run r1 first 2 7 x failure a", "podctl-run r1 waiting 3",
+        "podctl-run r1 ended-by bob", "podctl-run r2 first 2 7 1500 failure a", ""}) {
+    EXPECT_FALSE(ReadFirst(odd, "r1")) << odd;
+  }
+  EXPECT_EQ(ReadEndedBy("podctl-run r1 ended-by bob@desk", "r1"), "bob@desk");
+  EXPECT_FALSE(ReadEndedBy("podctl-run r2 ended-by bob@desk", "r1"));
 }
 
 TEST(EndRunsAnswer, IsReadWholeOrRefused) {
