@@ -133,6 +133,10 @@ TEST_F(ReturnTest, WhatWasKilledDoesNotComeBack) {
   Begin("{attempts: 3, on: [preemption]}");
   ASSERT_EQ(box_.Run({"run", "train", "--detach"}).code, 0);
   Preempt();
+  const RunResult jobs = box_.Run({"jobs", "research"});
+  EXPECT_EQ(jobs.code, 0) << jobs;
+  EXPECT_EQ(jobs.out,
+            "train comes back with pod.research, attempt 2 of 4: it waits for its pod.\n");
   // While its pod is away, too.
   box_.Run({"kill", "research", "train"});
   EXPECT_EQ(Wanted(), Value());
