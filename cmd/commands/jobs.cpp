@@ -13,7 +13,9 @@
 #include "cmd/views/round_view.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/exec/request.h"
+#include "plans/fleet/kept_logs.h"
 #include "plans/session/awaited_jobs.h"
+#include "plans/session/returning_jobs.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 #include "providers/os/this_process.h"
@@ -192,6 +194,28 @@ int ShowAwaitedAlone(Wiring& wiring, const KnownPods& pods, const std::string& p
 }
 
 }  // namespace
+
+void SayThatItReturns(Wiring& wiring, const KnownPods& pods, const std::string& pod,
+                      const std::string& job, bool lost) {
+  const auto record = pods.Record(pod);
+  if (!record || !record->jobs.contains(job)) return;
+  Diagnostics ignored;
+  const Spec spec = wiring.ReadSpec(ignored);
+  PodRecord only = *record;
+  std::erase_if(only.jobs, [&](const auto& each) { return each.first != job; });
+  Reporter& reporter = wiring.reporter();
+  std::string how = WantedLines({{pod, only.jobs}});
+  if (lost) {
+    const auto awaited = AwaitedJobs(pod, only, spec, nullptr, true, wiring.clock().Now());
+    how = AwaitedText(pod, awaited);
+  }
+  reporter.Note(how.substr(0, how.find('\n')));
+  reporter.Note(fmt::format("{} followed with: podctl logs {} {} --follow",
+                            lost ? "Then it is" : "It is", pod, job));
+  const JobSpec* returning = FindReturningJob(spec, pod, job);
+  if (returning == nullptr || !KeptLogsOf(*returning)) return;
+  reporter.Note(fmt::format("What it has written: podctl logs {} {} --kept", pod, job));
+}
 
 int RunJobs(Wiring& wiring, const JobsOptions& options) {
   Reporter& reporter = wiring.reporter();

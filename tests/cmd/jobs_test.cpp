@@ -16,7 +16,9 @@
 namespace podctl {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class JobsWithoutPodTest : public ::testing::Test {
  protected:
@@ -41,6 +43,7 @@ class JobsWithoutPodTest : public ::testing::Test {
     std::ofstream(spec_) << "project: p\nzone: europe-west4-a\npods:\n"
                             "  research: {acceleratorType: v3-32, runtimeVersion: r}\n"
                             "jobs:\n  train:\n    pod: research\n    command: [t]\n"
+                            "    logs: gs://my-bucket/logs\n"
                             "    restart: {attempts: 5, on: [preemption]}\n";
   }
   int Run(std::vector<std::string> more, const std::string& spec) {
@@ -85,6 +88,18 @@ TEST_F(JobsWithoutPodTest, WhatHasNoRestartLeftIsToldSo) {
   EXPECT_EQ(Run({"jobs", "research"}, spec_), 0);
   EXPECT_EQ(out_.str(),
             "train does not come back with pod.research any more: its 5 restarts are used up.\n");
+}
+
+// Else whoever follows it does not know that it goes on.
+TEST_F(JobsWithoutPodTest, WhoFollowsItsLogIsToldWhereItGoesOn) {
+  Wanted(2);
+  EXPECT_EQ(Run({"logs", "research", "train", "--follow"}, spec_), 1);
+  EXPECT_THAT(err_.str(),
+              EndsWith("train comes back with pod.research, attempt 3 of 6: it waits for its pod.\n"
+                       "Then it is followed with: podctl logs research train --follow\n"
+                       "What it has written: podctl logs research train --kept\n"));
+  EXPECT_EQ(Run({"logs", "research", "other", "--follow"}, spec_), 1);
+  EXPECT_THAT(err_.str(), Not(HasSubstr("comes back")));
 }
 
 TEST_F(JobsWithoutPodTest, WhereNothingComesBackItIsAnError) {
