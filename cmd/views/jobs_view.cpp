@@ -13,6 +13,7 @@
 #include "cmd/views/gather_view.h"
 #include "cmd/views/launch_view.h"
 #include "cmd/views/table.h"
+#include "plans/fleet/pod_target.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -355,9 +356,9 @@ std::string JobView::SummaryOf(const AttemptResult& result) const {
 }
 
 void JobView::OnWaiting(bool absent) {
-  Tell(absent ? fmt::format("Waiting until pod.{0} is there again; `podctl apply --target pod.{0}` "
-                            "makes it anew.",
-                            job_.pod)
+  const Address pod = PodAddress(job_.pod);
+  Tell(absent ? fmt::format("Waiting until {} is there again{} {}", pod, watched_ ? "." : ";",
+                            AdviceForLost(pod, watched_, "makes it anew"))
               : fmt::format("Waiting until the workers of pod.{} answer.", job_.pod),
        Event("waiting"));
 }

@@ -56,6 +56,8 @@ class JobView final : public JobWatcher {
         display_(streams, clock, shown) {}
 
   ExecWatcher& Screen() { return display_; }
+  // That `podctl watch` makes the pod anew when the service takes it.
+  void NoteWatch(bool watched) { watched_ = watched; }
   // What is written goes through `outputs` on its way to the screen, and what is gathered there is
   // shown at the end of each start; with `diff` as differences. Lent.
   void KeepIn(RunOutputs& outputs, bool diff) {
@@ -96,6 +98,7 @@ class JobView final : public JobWatcher {
   const ExecDisplay::Settings shown_;
   RunOutputs* outputs_ = nullptr;
   bool diff_ = false;
+  bool watched_ = false;
   bool is_failure_reported_ = false;  // of the start that goes on, or was the last
   ExecDisplay display_;
 };
