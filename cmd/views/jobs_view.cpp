@@ -27,6 +27,7 @@ using workers::JobStatus;
 struct JobRow {
   std::string name;
   std::vector<int> running;
+  std::vector<int> ending;   // somebody has asked for that
   std::vector<int> waiting;  // for others, without which it does not go on
   std::vector<int> ok;
   std::map<int, std::vector<int>> failed;                          // by exit code
@@ -37,13 +38,14 @@ struct JobRow {
 
   std::string State() const {
     if (!running.empty()) return "running";
+    if (!ending.empty()) return "ending";
     if (!waiting.empty()) return "waiting";
     if (!failed.empty()) return "failed";
     // A worker that had died before somebody ended the rest did not end the job.
     if (!killed.empty()) return "killed";
     return died.empty() ? "done" : "failed";
   }
-  bool IsOver() const { return running.empty() && waiting.empty(); }
+  bool IsOver() const { return running.empty() && ending.empty() && waiting.empty(); }
   std::string Workers(int per_slice) const {
     std::vector<std::string> parts;
     const auto add = [&](const std::vector<int>& numbers, const std::string& what) {
@@ -51,6 +53,7 @@ struct JobRow {
       parts.push_back(fmt::format("{} {}", FormatWorkers(numbers, per_slice), what));
     };
     add(running, "running");
+    add(ending, "ending");
     add(waiting, "waiting");
     add(ok, "ok");
     for (const auto& [code, numbers] : failed) add(numbers, fmt::format("exit {}", code));
@@ -70,7 +73,9 @@ std::vector<JobRow> Rows(const std::vector<WorkerJobs>& all) {
       row.name = job.name;
       if (row.started == 0 || job.started < row.started) row.started = job.started;
       if (row.command.empty()) row.command = job.command;
-      if (job.state == JobStatus::State::kRunning) {
+      if (IsEnding(job)) {
+        row.ending.push_back(worker.worker);
+      } else if (job.state == JobStatus::State::kRunning) {
         (WaitsForOthers(job) ? row.waiting : row.running).push_back(worker.worker);
       } else if (job.state == JobStatus::State::kDied) {
         row.died.push_back(worker.worker);
@@ -90,13 +95,18 @@ std::vector<JobRow> Rows(const std::vector<WorkerJobs>& all) {
   return rows;
 }
 
+std::string_view StateWord(const JobStatus& job) {
+  if (IsEnding(job)) return "ending";
+  return WaitsForOthers(job) ? "waiting" : workers::JobStateName(job.state);
+}
+
 std::string Time(std::int64_t unix_time) {
   return FormatTimestamp(Clock::SystemTime(std::chrono::seconds(unix_time)));
 }
 
 // Below the table: what a row of it has no room for.
 Ink InkOf(const std::string& state) {
-  if (state == "killed" || state == "waiting") return Ink::kYellow;
+  if (state == "killed" || state == "ending" || state == "waiting") return Ink::kYellow;
   return state == "running" ? Ink::kCyan : state == "done" ? Ink::kGreen : Ink::kRed;
 }
 
@@ -181,16 +191,16 @@ Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
   for (const WorkerJobs& worker : all) {
     for (const JobStatus& job : worker.jobs) {
       const bool ended = job.state == JobStatus::State::kEnded;
-      by_name[job.name].push_back(
-          Value::Map{{"worker", worker.worker},
-                     {"run", job.run},
-                     {"state", WaitsForOthers(job) ? "waiting" : workers::JobStateName(job.state)},
-                     {"exit_code", ended ? Value(job.exit_code) : Value()},
-                     {"started_at", Time(job.started)},
-                     {"ended_at", ended ? Value(Time(job.ended)) : Value()},
-                     {"ended_by", WhoEnded(job).empty() ? Value() : Value(job.ended_by)},
-                     {"log_bytes", job.log_bytes},
-                     {"command", job.command}});
+      by_name[job.name].push_back(Value::Map{
+          {"worker", worker.worker},
+          {"run", job.run},
+          {"state", StateWord(job)},
+          {"exit_code", ended ? Value(job.exit_code) : Value()},
+          {"started_at", Time(job.started)},
+          {"ended_at", ended ? Value(Time(job.ended)) : Value()},
+          {"ended_by", WhoEnded(job).empty() && !IsEnding(job) ? Value() : Value(job.ended_by)},
+          {"log_bytes", job.log_bytes},
+          {"command", job.command}});
     }
   }
   const auto job = [&](const JobRow& row) {

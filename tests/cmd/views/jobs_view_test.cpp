@@ -56,6 +56,20 @@ TEST(JobsView, AJobThatSomebodyEndedHasNotFailed) {
   EXPECT_NE(JobsTable({{0, {job}}}, false).find("failed"), std::string::npos);
 }
 
+TEST(JobsView, WhatHasItsGraceDoesNotRunOn) {
+  workers::JobStatus ending = Job("train", JobState::kRunning, 0, 1795284000);
+  ending.ended_by = "alice@laptop: podctl kill research train";
+  std::vector<WorkerJobs> all = {{0, {ending}}, {1, {ending}}};
+  EXPECT_THAT(JobsTable(all, false), HasSubstr("train  ending   0-1 ending"));
+  const Value document = JobsDocument("research", all)["jobs"].AsList()[0];
+  EXPECT_EQ(document["state"], Value("ending"));
+  EXPECT_EQ(document["workers"].AsList()[0]["state"], Value("ending"));
+  EXPECT_EQ(document["workers"].AsList()[0]["ended_by"], Value(ending.ended_by));
+  // Of commands that do not belong together one may be ended alone.
+  all[0].jobs = {Job("train", JobState::kRunning, 0, 1795284000)};
+  EXPECT_THAT(JobsTable(all, false), HasSubstr("train  running  0 running; 1 ending"));
+}
+
 TEST(JobsView, OfAHangNobodyIsBlamed) {
   workers::GangNews gang;
   gang.attempts = 3;
