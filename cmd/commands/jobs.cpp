@@ -161,14 +161,13 @@ namespace {
 // What comes back with the pod and does not run now. `report`: nullptr: there is nobody to be
 // asked; `whole`: all of its workers were.
 std::vector<AwaitedJob> AwaitedOn(Wiring& wiring, const KnownPods& pods, const std::string& pod,
-                                  const JobsReport* report, bool whole) {
-  const auto record = pods.Record(pod);
-  if (!record || record->jobs.empty()) return {};
+                                  const PodRecord& record, const JobsReport* report, bool whole) {
+  if (record.jobs.empty()) return {};
   // The service may have taken a node of which the state does not know that yet.
   const bool silent = report != nullptr && report->found.empty();
-  if (silent && pods.AskLoss(pod, *record, wiring.interrupt().drain())) report = nullptr;
+  if (silent && pods.AskLoss(pod, record, wiring.interrupt().drain())) report = nullptr;
   Diagnostics ignored;  // a spec that is not at hand knows of no job
-  return AwaitedJobs(pod, *record, wiring.ReadSpec(ignored), report, whole, wiring.clock().Now());
+  return AwaitedJobs(pod, record, wiring.ReadSpec(ignored), report, whole, wiring.clock().Now());
 }
 
 // Of a pod that has no workers, for the reason `why`.
@@ -176,7 +175,8 @@ int ShowAwaitedAlone(Wiring& wiring, const KnownPods& pods, const std::string& p
                      const Error& why) {
   std::vector<AwaitedJob> awaited;
   if (why.code == ErrorCode::kFailedPrecondition) {
-    awaited = AwaitedOn(wiring, pods, pod, nullptr, true);
+    const auto record = pods.Record(pod);
+    if (record) awaited = AwaitedOn(wiring, pods, pod, *record, nullptr, true);
   }
   if (awaited.empty()) return wiring.reporter().ShowFailure(why);
   wiring.reporter().Document(
@@ -236,7 +236,8 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
     }
   }
   const bool whole = chosen->workers.size() == chosen->target.workers.size();
-  const auto awaited = AwaitedOn(wiring, pods, pod, &report, whole);
+  const PodRecord record = pods.Record(pod).value_or(PodRecord());
+  const auto awaited = AwaitedOn(wiring, pods, pod, record, &report, whole);
   reporter.Document(
       [&] {
         Value document = JobsDocument(pod, report.found);
@@ -249,7 +250,7 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
         // Of those who did not answer nobody knows; and what comes back is not none.
         if (any || (AllAnswered(report.answers) && awaited.empty())) {
           streams.out << JobsTable(report.found, streams.color && streams.out_is_terminal,
-                                   chosen->workers.front().per_slice)
+                                   chosen->workers.front().per_slice, record.jobs)
                       << UnheardText(report.answers);
         }
         streams.out << AwaitedText(pod, awaited);

@@ -104,6 +104,18 @@ std::string Time(std::int64_t unix_time) {
   return FormatTimestamp(Clock::SystemTime(std::chrono::seconds(unix_time)));
 }
 
+std::string StartTime(const JobRow& row, const std::vector<WorkerJobs>& all,
+                      const std::map<std::string, WantedJob>& wanted) {
+  const auto start = wanted.find(row.name);
+  const bool is_that =
+      start != wanted.end() && std::any_of(all.begin(), all.end(), [&](const WorkerJobs& worker) {
+        return std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const JobStatus& job) {
+          return job.name == row.name && IsRunWithEnd(job.run, start->second.start);
+        });
+      });
+  return is_that ? VisibleControls(start->second.since) : Time(row.started);
+}
+
 // Below the table: what a row of it has no room for.
 Ink InkOf(const std::string& state) {
   if (state == "killed" || state == "ending" || state == "waiting") return Ink::kYellow;
@@ -153,13 +165,14 @@ void AddGang(const workers::GangNews& gang, Value* document) {
   document->Set("waiting_for", ListOf(gang.waiting));
 }
 
-std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_slice) {
+std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_slice,
+                      const std::map<std::string, WantedJob>& wanted) {
   const std::vector<JobRow> rows = Rows(all);
   if (rows.empty()) return "There are no jobs.\n";
   std::vector<TableRow> table = {{"JOB", "STATE  ", "WORKERS", "STARTED", "COMMAND"}};
   for (const JobRow& row : rows) {
     table.push_back({row.name, fmt::format("{:<7}", row.State()), row.Workers(per_slice),
-                     Time(row.started), row.command});
+                     StartTime(row, all, wanted), row.command});
   }
   const Paint paint(color);
   const auto state = [&](std::size_t row, std::size_t column, const std::string& cell) {

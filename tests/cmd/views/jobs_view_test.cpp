@@ -56,6 +56,17 @@ TEST(JobsView, AJobThatSomebodyEndedHasNotFailed) {
   EXPECT_NE(JobsTable({{0, {job}}}, false).find("failed"), std::string::npos);
 }
 
+TEST(JobsView, AStartHasOneTimeWhereverItIsTold) {
+  const std::vector<WorkerJobs> all = {{0, {Job("train", JobState::kRunning, 0, 1795284000)}}};
+  std::map<std::string, WantedJob> wanted;
+  wanted["train"].start = "ab";
+  wanted["train"].since = "2026-11-21T17:58:00Z";
+  EXPECT_THAT(JobsTable(all, false, 0, wanted), HasSubstr("2026-11-21T17:58:00Z"));
+  wanted["train"].start = "cd";
+  EXPECT_THAT(JobsTable(all, false, 0, wanted), HasSubstr("2026-11-21T18:00:00Z"))
+      << "the state knows of another start";
+}
+
 TEST(JobsView, WhatHasItsGraceDoesNotRunOn) {
   workers::JobStatus ending = Job("train", JobState::kRunning, 0, 1795284000);
   ending.ended_by = "alice@laptop: podctl kill research train";
