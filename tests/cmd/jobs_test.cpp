@@ -1,4 +1,4 @@
-// `podctl jobs` of a pod that has no workers: what the state knows.
+// What the state knows of the jobs of a pod that has no workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,6 +100,18 @@ TEST_F(JobsWithoutPodTest, WhoFollowsItsLogIsToldWhereItGoesOn) {
                        "What it has written: podctl logs research train --kept\n"));
   EXPECT_EQ(Run({"logs", "research", "other", "--follow"}, spec_), 1);
   EXPECT_THAT(err_.str(), Not(HasSubstr("comes back")));
+}
+
+TEST_F(JobsWithoutPodTest, AJobThatIsForgottenWithItsPodIsNamed) {
+  Wanted(2);
+  EXPECT_EQ(Run({"state", "rm", "pod.research", "--dry-run"}, spec_), 0) << err_.str();
+  EXPECT_EQ(out_.str(),
+            "Would remove pod.research\n"
+            "Job train would not come back with pod.research any more.\n");
+  EXPECT_EQ(Run({"state", "rm", "pod.research", "--dry-run", "--json"}, spec_), 0) << err_.str();
+  const auto document = ParseJson(out_.str());
+  ASSERT_TRUE(document) << out_.str();
+  EXPECT_EQ(ToJson((*document)["forgotten_jobs"]), "[{\"job\":\"train\",\"pod\":\"research\"}]");
 }
 
 TEST_F(JobsWithoutPodTest, WhereNothingComesBackItIsAnError) {
