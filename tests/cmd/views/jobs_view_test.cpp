@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "cmd/views/kept_log_view.h"
 #include "cmd/views/log_view.h"
 #include "providers/base/json.h"
 #include "tests/support/golden.h"
@@ -167,6 +168,24 @@ TEST(LogView, TellsARemarkOnceOfAllThatItIsTrueOf) {
   view.OnRemark(two, {.kind = Kind::kGone, .message = "pod `research` is gone", .followed = 1});
   view.OnRemark(one, {.kind = Kind::kAnew, .message = "r2", .followed = 2});
   ExpectGolden("cmd/jobs/log_remarks.txt", err.str());
+}
+
+TEST(KeptLogView, NamesAnObjectThatIsPassedOverOnce) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Streams streams{out, err};
+  KeptLogView view(streams, "research", "train", {}, {});
+  view.OnBroken("l/a.log", MakeError(ErrorCode::kDataLoss, "gs://b/l/a.log is damaged: cut"));
+  view.OnBroken("l/b.log", MakeError(ErrorCode::kNotFound, "it is gone"));
+  view.OnStrangers(2, 99'999);
+  view.OnStrangers(1, 4);
+  EXPECT_EQ(err.str(),
+            "gs://b/l/a.log is damaged: cut; it is passed over\n"
+            "l/b.log is passed over: it is gone\n"
+            "research: 2 objects of workers that it does not have (up to 99999) are passed over; "
+            "`--from` shows them\n"
+            "research: 1 object of workers that it does not have (up to 4) is passed over; "
+            "`--from` shows them\n");
 }
 
 TEST(JobsView, WhoDidNotAnswerIsNamedBelowTheTable) {
