@@ -41,7 +41,8 @@ Result<PodProbeRequest> ProbeRequestOf(const DoctorOptions& options) {
                      "Add `--probe`.");
   }
   request.python = options.python.value_or(request.python);
-  if (!options.egress.empty()) request.egress.clear();
+  request.egress_due = !options.egress.empty();
+  if (request.egress_due) request.egress.clear();
   for (const std::string& text : options.egress) {
     if (text == "none" && options.egress.size() == 1) break;
     auto target = workers::ParseEgressTarget(text);
