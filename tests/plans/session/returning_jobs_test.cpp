@@ -418,6 +418,30 @@ TEST_F(ReturningJobsTest, AReplacedPodHasItsJobAgainWhereTheSpecSaysSo) {
   }
 }
 
+// It is the end that the spec asks for, so the run that finds it has not failed (docs/jobs.md).
+TEST_F(ReturningJobsTest, ThatNoRestartIsLeftFailsNoApply) {
+  Train("replacement");
+  Start(Applied());
+  WantedJob last = *Wanted();
+  last.attempt = 3;
+  ASSERT_TRUE(Edit().Swap("research", "train", Wanted(), last));
+  PlanRequest again = Request(true);
+  again.plan.replace = {"pod.research"};
+  PlanRun run = Planned(again);
+  struct Yes final : ApplyListener {
+    bool Approve(const PlanRun&) override { return true; }
+    void OnNoLogin(const Error&) override {}
+    EventSink& OnBegin() override { return events; }
+    testing::EventLog events;
+  } yes;
+  const ApplyEnd end = Apply(ToApply(), {}, yes, &run);
+  ASSERT_TRUE(end.result.ok());
+  run.lock.reset();
+  EXPECT_TRUE(AfterRun(run, end.result));
+  EXPECT_THAT(said, ElementsAre("used up 4"));
+  EXPECT_FALSE(Wanted());
+}
+
 TEST_F(ReturningJobsTest, APlanTellsThatItComesBack) {
   Train("replacement");
   Start(Applied());
