@@ -598,6 +598,12 @@ PodDoors Wiring::pod_doors() {
           [this](const Error& why) {
             streams_.err << fmt::format(
                 "The host keys seen for the first time could not be remembered: {}\n", why.message);
+          },
+          [this](const std::string& pod) {
+            Diagnostics ignored;  // a spec that is not at hand has it do nothing
+            const Spec spec = ReadSpec(ignored);
+            const PodSpec* declared = FindDeclaredPod(spec, pod);
+            return declared != nullptr && declared->recreate_when_lost;
           }};
 }
 

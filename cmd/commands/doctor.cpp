@@ -41,7 +41,8 @@ Result<PodProbeRequest> ProbeRequestOf(const DoctorOptions& options) {
                      "Add `--probe`.");
   }
   request.python = options.python.value_or(request.python);
-  if (!options.egress.empty()) request.egress.clear();
+  request.egress_due = !options.egress.empty();
+  if (request.egress_due) request.egress.clear();
   for (const std::string& text : options.egress) {
     if (text == "none" && options.egress.size() == 1) break;
     auto target = workers::ParseEgressTarget(text);
@@ -127,14 +128,14 @@ int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
   if (!provider) return reporter.ShowFailure(provider.error());
   const auto node = LookAtNode(**provider, wiring.interrupt().drain(), *record, lineage, &report);
   if (!node && report.findings.empty()) return reporter.ShowFailure(node.error());
-  if (node) {
-    TakeObserved(*node, &*record);
-    // A dead node has no workers that could answer.
-    if (CheckUsable(report.pod, *record)) {
-      const auto looked =
-          LookThrough(doors, options, *std::move(request), *node, *std::move(record), &report);
-      if (!looked) return reporter.ShowFailure(looked.error());
-    }
+  if (node) TakeObserved(*node, &*record);
+  // A dead node has no workers that could answer.
+  if (node && CheckUsable(report.pod, *record)) {
+    const auto looked =
+        LookThrough(doors, options, *std::move(request), *node, *std::move(record), &report);
+    if (!looked) return reporter.ShowFailure(looked.error());
+  } else if (pods.IsWatched(report.pod)) {
+    AdviseWatch(*record, &report);
   }
   if (reporter.interrupted()) return kInterruptedExitCode;
   return Show(report, reporter);

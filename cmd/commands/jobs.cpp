@@ -9,9 +9,13 @@
 #include "cmd/commands/autostart.h"
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
+#include "cmd/views/return_view.h"
 #include "cmd/views/round_view.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/exec/request.h"
+#include "plans/fleet/kept_logs.h"
+#include "plans/session/awaited_jobs.h"
+#include "plans/session/returning_jobs.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 #include "providers/os/this_process.h"
@@ -152,33 +156,104 @@ struct KillOptions {
   std::optional<std::chrono::milliseconds> grace;  // between TERM and KILL
 };
 
+namespace {
+
+// What comes back with the pod and does not run now. `report`: nullptr: there is nobody to be
+// asked; `whole`: all of its workers were.
+std::vector<AwaitedJob> AwaitedOn(Wiring& wiring, const KnownPods& pods, const std::string& pod,
+                                  const PodRecord& record, const JobsReport* report, bool whole) {
+  if (record.jobs.empty()) return {};
+  // The service may have taken a node of which the state does not know that yet.
+  const bool silent = report != nullptr && report->found.empty();
+  if (silent && pods.AskLoss(pod, record, wiring.interrupt().drain())) report = nullptr;
+  Diagnostics ignored;  // a spec that is not at hand knows of no job
+  return AwaitedJobs(pod, record, wiring.ReadSpec(ignored), report, whole, wiring.clock().Now());
+}
+
+// Of a pod that has no workers, for the reason `why`.
+int ShowAwaitedAlone(Wiring& wiring, const KnownPods& pods, const std::string& pod,
+                     const Error& why) {
+  std::vector<AwaitedJob> awaited;
+  if (why.code == ErrorCode::kFailedPrecondition) {
+    const auto record = pods.Record(pod);
+    if (record) awaited = AwaitedOn(wiring, pods, pod, *record, nullptr, true);
+  }
+  if (awaited.empty()) return wiring.reporter().ShowFailure(why);
+  wiring.reporter().Document(
+      [&] {
+        Value document = JobsDocument(pod, {});
+        document.Set("returning", AwaitedDocument(awaited));
+        document.Set("no_workers", why.message);
+        return document;
+      },
+      [&](Streams& streams) {
+        streams.err << Sentence(why.message) << " " << why.hint << "\n";
+        streams.out << AwaitedText(pod, awaited);
+      });
+  return 0;
+}
+
+}  // namespace
+
+void SayThatItReturns(Wiring& wiring, const KnownPods& pods, const std::string& pod,
+                      const std::string& job, bool lost) {
+  const auto record = pods.Record(pod);
+  if (!record || !record->jobs.contains(job)) return;
+  Diagnostics ignored;
+  const Spec spec = wiring.ReadSpec(ignored);
+  PodRecord only = *record;
+  std::erase_if(only.jobs, [&](const auto& each) { return each.first != job; });
+  Reporter& reporter = wiring.reporter();
+  std::string how = WantedLines({{pod, only.jobs}});
+  if (lost) {
+    const auto awaited = AwaitedJobs(pod, only, spec, nullptr, true, wiring.clock().Now());
+    how = AwaitedText(pod, awaited);
+  }
+  reporter.Note(how.substr(0, how.find('\n')));
+  reporter.Note(fmt::format("{} followed with: podctl logs {} {} --follow",
+                            lost ? "Then it is" : "It is", pod, job));
+  const JobSpec* returning = FindReturningJob(spec, pod, job);
+  if (returning == nullptr || !KeptLogsOf(*returning)) return;
+  reporter.Note(fmt::format("What it has written: podctl logs {} {} --kept", pod, job));
+}
+
 int RunJobs(Wiring& wiring, const JobsOptions& options) {
   Reporter& reporter = wiring.reporter();
+  const std::string pod = BarePodName(options.pod);
   const KnownPods pods(wiring.pod_doors());
   const auto chosen = pods.Choose(options.pod, options.workers);
-  if (!chosen) return reporter.ShowFailure(chosen.error());
+  if (!chosen) return ShowAwaitedAlone(wiring, pods, pod, chosen.error());
   PodRounds rounds(pods, chosen->target.address, wiring.streams(), wiring.clock(), wiring.ssh(),
                    wiring.stops());
   const JobsReport report = ListJobs(*rounds, chosen->workers, "");
   if (reporter.interrupted()) return kInterruptedExitCode;
   ShowSilent(report.answers, pods, wiring.streams());
   if (options.workers.empty() && AllAnswered(report.answers)) {
-    StartedJobs started = StartedOnPods(wiring.files(), wiring.environment(), wiring.StatePath())
-                              .On(BarePodName(options.pod));
+    StartedJobs started =
+        StartedOnPods(wiring.files(), wiring.environment(), wiring.StatePath()).On(pod);
     for (const StartedJob& job : started.Load()) {
       if (!RunsSomewhere(report, job.name)) started.Ended(job.name);
     }
   }
+  const bool whole = chosen->workers.size() == chosen->target.workers.size();
+  const PodRecord record = pods.Record(pod).value_or(PodRecord());
+  const auto awaited = AwaitedOn(wiring, pods, pod, record, &report, whole);
   reporter.Document(
-      [&] { return JobsDocument(BarePodName(options.pod), report.found); },
+      [&] {
+        Value document = JobsDocument(pod, report.found);
+        document.Set("returning", AwaitedDocument(awaited));
+        return document;
+      },
       [&](Streams& streams) {
         const bool any = std::any_of(report.found.begin(), report.found.end(),
                                      [](const WorkerJobs& each) { return !each.jobs.empty(); });
-        // Of those who did not answer nobody knows.
-        if (!any && !AllAnswered(report.answers)) return;
-        streams.out << JobsTable(report.found, streams.color && streams.out_is_terminal,
-                                 chosen->workers.front().per_slice)
-                    << UnheardText(report.answers);
+        // Of those who did not answer nobody knows; and what comes back is not none.
+        if (any || (AllAnswered(report.answers) && awaited.empty())) {
+          streams.out << JobsTable(report.found, streams.color && streams.out_is_terminal,
+                                   chosen->workers.front().per_slice, record.jobs)
+                      << UnheardText(report.answers);
+        }
+        streams.out << AwaitedText(pod, awaited);
       });
   return AllAnswered(report.answers) ? 0 : 1;
 }

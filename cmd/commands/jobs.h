@@ -16,6 +16,10 @@ class Wiring;
 int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec);
 // Of a job that no chosen worker of the pod has.
 Error NoSuchJob(const std::string& job, const std::string& pod);
+// Whose log comes to no end, since its workers are gone or silent: where the job comes back with
+// its pod that is said, and where its lines are. `lost`: the pod has no workers any more.
+void SayThatItReturns(Wiring& wiring, const KnownPods& pods, const std::string& pod,
+                      const std::string& job, bool lost);
 // What is worth a word before a start.
 void TellStart(const DetachedStart& start, const StartEvent& news, Streams& streams);
 // Remembers that it was started from here, at `now`.

@@ -7,6 +7,8 @@
 #include <cstdint>
 
 #include "cmd/interrupt.h"
+#include "plans/jobs/launch.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/session/plan.h"
 #include "providers/base/text.h"
 
@@ -16,6 +18,13 @@ std::optional<LogTime> LogTimeOf(const std::string& text, LogTime now) {
   if (const auto ago = ParseDuration(text)) return now - *ago;
   const auto time = ParseTimestamp(text);
   return time ? std::optional<LogTime>(*time) : std::nullopt;
+}
+
+// As many as the pod has, or will have; the state, which may not be at hand, is not asked.
+std::optional<int> KeptLogs::WorkersIn(const Spec& spec) const {
+  const PodSpec* pod = FindDeclaredPod(spec, question_.pod);
+  const auto launched = pod == nullptr ? std::nullopt : LaunchPodOf(*pod, nullptr);
+  return launched ? std::optional(static_cast<int>(launched->workers.size())) : std::nullopt;
 }
 
 Result<gcp::StoragePlace> KeptLogs::PlaceIn(const Spec& spec) const {
@@ -36,9 +45,12 @@ Result<gcp::StoragePlace> KeptLogs::PlaceIn(const Spec& spec) const {
 
 int KeptLogs::Show(const std::string& from) const {
   Result<gcp::StoragePlace> place = gcp::ParseStoragePlace(from);
+  std::optional<int> count;
   if (from.empty()) {
     Diagnostics problems;
-    place = PlaceIn(doors_.read_spec(problems));
+    const Spec spec = doors_.read_spec(problems);
+    place = PlaceIn(spec);
+    count = WorkersIn(spec);
     if (!place && problems.has_errors()) {
       doors_.reporter.Show(WithSourceLines(doors_.files, problems));
       return 1;
@@ -46,21 +58,23 @@ int KeptLogs::Show(const std::string& from) const {
   }
   if (!place) return doors_.reporter.ShowFailure(place.error());
   const auto client = doors_.storage();
-  return client ? Read(**client, *place) : doors_.reporter.ShowFailure(client.error());
+  return client ? Read(**client, *place, count) : doors_.reporter.ShowFailure(client.error());
 }
 
 std::optional<int> KeptLogs::ShowInstead(const Error& why) const {
   Diagnostics ignored;
-  const auto place = PlaceIn(doors_.read_spec(ignored));
+  const Spec spec = doors_.read_spec(ignored);
+  const auto place = PlaceIn(spec);
   if (!place) return std::nullopt;
   const auto client = doors_.storage();
   if (!client) return std::nullopt;
   doors_.streams.err << fmt::format("{} What was kept of {} in {} follows.\n",
                                     Sentence(why.message), question_.job, place->Text());
-  return Read(**client, *place);
+  return Read(**client, *place, WorkersIn(spec));
 }
 
-int KeptLogs::Read(gcp::StorageClient& client, const gcp::StoragePlace& place) const {
+int KeptLogs::Read(gcp::StorageClient& client, const gcp::StoragePlace& place,
+                   std::optional<int> count) const {
   const LogTime now = std::chrono::floor<std::chrono::milliseconds>(doors_.clock.Now());
   KeptLogRequest request;
   request.folder = KeptLogFolder(place, question_.pod, question_.job);
@@ -68,6 +82,7 @@ int KeptLogs::Read(gcp::StorageClient& client, const gcp::StoragePlace& place) c
   request.attempt = question_.attempt;
   request.pod = question_.named;
   request.workers = question_.workers;
+  request.count = count;
   if (question_.tail > 0) request.tail = static_cast<std::uint64_t>(question_.tail);
   std::stop_source over;
   const std::stop_callback on_stop(doors_.stop, [&over] { over.request_stop(); });

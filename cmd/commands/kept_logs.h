@@ -56,7 +56,10 @@ class KeptLogs {
 
  private:
   Result<gcp::StoragePlace> PlaceIn(const Spec& spec) const;
-  int Read(gcp::StorageClient& client, const gcp::StoragePlace& place) const;
+  std::optional<int> WorkersIn(const Spec& spec) const;
+  // `count`: of the pod's workers, where that is known.
+  int Read(gcp::StorageClient& client, const gcp::StoragePlace& place,
+           std::optional<int> count) const;
 
   const KeptLogDoors doors_;
   const KeptLogQuestion question_;

@@ -161,7 +161,10 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
     const bool is_gone = chosen.error().code == ErrorCode::kNotFound ||
                          chosen.error().code == ErrorCode::kFailedPrecondition;
     const auto shown = is_gone ? instead(chosen.error()) : std::nullopt;
-    return shown ? *shown : reporter.ShowFailure(chosen.error());
+    if (shown) return *shown;
+    reporter.ShowFailure(chosen.error());
+    if (is_gone) SayThatItReturns(wiring, pods, BarePodName(options.pod), options.job, true);
+    return reporter.FailedExitCode();
   }
   std::stop_source stop;
   const std::stop_callback on_drain(wiring.interrupt().drain(), [&stop] { stop.request_stop(); });
@@ -187,7 +190,14 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
     return reporter.ShowFailure(NoSuchJob(options.job, BarePodName(options.pod)));
   }
   const StartedOnPods started(wiring.files(), wiring.environment(), wiring.StatePath());
-  return ShowHowItEnded(options, pods, started.On(pod), *chosen, report, view, wiring.streams());
+  const int code =
+      ShowHowItEnded(options, pods, started.On(pod), *chosen, report, view, wiring.streams());
+  const bool lost =
+      AnyIs(report.ends, LogEnd::Kind::kFailed) && ask(wiring.interrupt().drain()).loss.has_value();
+  const bool nowhere =
+      AllAre(report.ends, LogEnd::Kind::kFailed) || AllAre(report.ends, LogEnd::Kind::kDied);
+  if (lost || nowhere) SayThatItReturns(wiring, pods, pod, options.job, lost);
+  return code;
 }
 
 std::string LogsConflict(const LogsOptions& options, const GlobalOptions&) {

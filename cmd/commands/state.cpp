@@ -116,6 +116,8 @@ int RunStatus(Wiring& wiring) {
       streams.out << fmt::format("There are no pods in the state, {}.\n",
                                  VisibleControls(wiring.StatePath()));
     }
+    const std::string not_made = NotMadeText(rows);
+    streams.out << (not_made.empty() ? "" : "\n") << not_made;
     if (!wanted.empty()) streams.out << "\n" << WantedLines(wanted);
     for (std::size_t i = 0; i < ends.size(); ++i) {
       streams.out << (i == 0 ? "\n" : "") << ends[i].sentence << "\n";

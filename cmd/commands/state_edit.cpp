@@ -14,6 +14,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/unaccounted_nodes.h"
 #include "plans/kinds/step/record.h"
+#include "plans/session/returning_jobs.h"
 #include "providers/base/text.h"
 #include "state/thing_name.h"
 
@@ -58,15 +59,29 @@ std::vector<std::pair<Address, Address>> MovesOf(const State& before, const Stat
   return moves;
 }
 
-void ShowRemoved(Reporter& reporter, const std::vector<std::string>& removed, bool dry_run,
-                 bool has_pods) {
+// `forgotten`: jobs that were to come back with these pods.
+void ShowRemoved(Reporter& reporter, const std::vector<std::string>& removed,
+                 const WantedJobs& forgotten, bool dry_run, bool has_pods) {
   const auto document = [&] {
+    Value::List jobs;
+    for (const auto& [pod, of_pod] : forgotten) {
+      for (const auto& [name, job] : of_pod) {
+        jobs.push_back(Value::Map{{"pod", pod}, {"job", name}});
+      }
+    }
     return Value::Map{{"dry_run", dry_run},
-                      {"removed", Value::List(removed.begin(), removed.end())}};
+                      {"removed", Value::List(removed.begin(), removed.end())},
+                      {"forgotten_jobs", std::move(jobs)}};
   };
   reporter.Document(document, [&](Streams& streams) {
     for (const std::string& address : removed) {
       streams.out << fmt::format("{} {}\n", dry_run ? "Would remove" : "Removed", address);
+    }
+    for (const auto& [pod, of_pod] : forgotten) {
+      for (const auto& [name, job] : of_pod) {
+        streams.out << fmt::format("Job {} {} come back with {} any more.\n", VisibleControls(name),
+                                   dry_run ? "would not" : "does not", PodAddress(pod));
+      }
     }
     if (dry_run || !has_pods) return;
     streams.out << "The nodes themselves were left alone, and podctl will not touch them any "
@@ -184,8 +199,12 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
   for (const Address& address : known) {
     if (!std::binary_search(left.begin(), left.end(), address)) removed.push_back(address.Text());
   }
+  WantedJobs forgotten = WantedJobsOf(before);
+  std::erase_if(forgotten,
+                [&](const auto& of_pod) { return Pods(state).contains(PodAddress(of_pod.first)); });
   if (!options.dry_run && !access.Save()) return access.exit_code();
-  ShowRemoved(reporter, removed, options.dry_run, Pods(state).size() < Pods(before).size());
+  ShowRemoved(reporter, removed, forgotten, options.dry_run,
+              Pods(state).size() < Pods(before).size());
   return 0;
 }
 

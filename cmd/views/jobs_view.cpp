@@ -13,6 +13,7 @@
 #include "cmd/views/gather_view.h"
 #include "cmd/views/launch_view.h"
 #include "cmd/views/table.h"
+#include "plans/fleet/pod_target.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -26,6 +27,7 @@ using workers::JobStatus;
 struct JobRow {
   std::string name;
   std::vector<int> running;
+  std::vector<int> ending;   // somebody has asked for that
   std::vector<int> waiting;  // for others, without which it does not go on
   std::vector<int> ok;
   std::map<int, std::vector<int>> failed;                          // by exit code
@@ -36,13 +38,14 @@ struct JobRow {
 
   std::string State() const {
     if (!running.empty()) return "running";
+    if (!ending.empty()) return "ending";
     if (!waiting.empty()) return "waiting";
     if (!failed.empty()) return "failed";
     // A worker that had died before somebody ended the rest did not end the job.
     if (!killed.empty()) return "killed";
     return died.empty() ? "done" : "failed";
   }
-  bool IsOver() const { return running.empty() && waiting.empty(); }
+  bool IsOver() const { return running.empty() && ending.empty() && waiting.empty(); }
   std::string Workers(int per_slice) const {
     std::vector<std::string> parts;
     const auto add = [&](const std::vector<int>& numbers, const std::string& what) {
@@ -50,6 +53,7 @@ struct JobRow {
       parts.push_back(fmt::format("{} {}", FormatWorkers(numbers, per_slice), what));
     };
     add(running, "running");
+    add(ending, "ending");
     add(waiting, "waiting");
     add(ok, "ok");
     for (const auto& [code, numbers] : failed) add(numbers, fmt::format("exit {}", code));
@@ -69,7 +73,9 @@ std::vector<JobRow> Rows(const std::vector<WorkerJobs>& all) {
       row.name = job.name;
       if (row.started == 0 || job.started < row.started) row.started = job.started;
       if (row.command.empty()) row.command = job.command;
-      if (job.state == JobStatus::State::kRunning) {
+      if (IsEnding(job)) {
+        row.ending.push_back(worker.worker);
+      } else if (job.state == JobStatus::State::kRunning) {
         (WaitsForOthers(job) ? row.waiting : row.running).push_back(worker.worker);
       } else if (job.state == JobStatus::State::kDied) {
         row.died.push_back(worker.worker);
@@ -89,13 +95,30 @@ std::vector<JobRow> Rows(const std::vector<WorkerJobs>& all) {
   return rows;
 }
 
+std::string_view StateWord(const JobStatus& job) {
+  if (IsEnding(job)) return "ending";
+  return WaitsForOthers(job) ? "waiting" : workers::JobStateName(job.state);
+}
+
 std::string Time(std::int64_t unix_time) {
   return FormatTimestamp(Clock::SystemTime(std::chrono::seconds(unix_time)));
 }
 
+std::string StartTime(const JobRow& row, const std::vector<WorkerJobs>& all,
+                      const std::map<std::string, WantedJob>& wanted) {
+  const auto start = wanted.find(row.name);
+  const bool is_that =
+      start != wanted.end() && std::any_of(all.begin(), all.end(), [&](const WorkerJobs& worker) {
+        return std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const JobStatus& job) {
+          return job.name == row.name && IsRunWithEnd(job.run, start->second.start);
+        });
+      });
+  return is_that ? VisibleControls(start->second.since) : Time(row.started);
+}
+
 // Below the table: what a row of it has no room for.
 Ink InkOf(const std::string& state) {
-  if (state == "killed" || state == "waiting") return Ink::kYellow;
+  if (state == "killed" || state == "ending" || state == "waiting") return Ink::kYellow;
   return state == "running" ? Ink::kCyan : state == "done" ? Ink::kGreen : Ink::kRed;
 }
 
@@ -142,13 +165,14 @@ void AddGang(const workers::GangNews& gang, Value* document) {
   document->Set("waiting_for", ListOf(gang.waiting));
 }
 
-std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_slice) {
+std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_slice,
+                      const std::map<std::string, WantedJob>& wanted) {
   const std::vector<JobRow> rows = Rows(all);
   if (rows.empty()) return "There are no jobs.\n";
   std::vector<TableRow> table = {{"JOB", "STATE  ", "WORKERS", "STARTED", "COMMAND"}};
   for (const JobRow& row : rows) {
     table.push_back({row.name, fmt::format("{:<7}", row.State()), row.Workers(per_slice),
-                     Time(row.started), row.command});
+                     StartTime(row, all, wanted), row.command});
   }
   const Paint paint(color);
   const auto state = [&](std::size_t row, std::size_t column, const std::string& cell) {
@@ -180,16 +204,16 @@ Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
   for (const WorkerJobs& worker : all) {
     for (const JobStatus& job : worker.jobs) {
       const bool ended = job.state == JobStatus::State::kEnded;
-      by_name[job.name].push_back(
-          Value::Map{{"worker", worker.worker},
-                     {"run", job.run},
-                     {"state", WaitsForOthers(job) ? "waiting" : workers::JobStateName(job.state)},
-                     {"exit_code", ended ? Value(job.exit_code) : Value()},
-                     {"started_at", Time(job.started)},
-                     {"ended_at", ended ? Value(Time(job.ended)) : Value()},
-                     {"ended_by", WhoEnded(job).empty() ? Value() : Value(job.ended_by)},
-                     {"log_bytes", job.log_bytes},
-                     {"command", job.command}});
+      by_name[job.name].push_back(Value::Map{
+          {"worker", worker.worker},
+          {"run", job.run},
+          {"state", StateWord(job)},
+          {"exit_code", ended ? Value(job.exit_code) : Value()},
+          {"started_at", Time(job.started)},
+          {"ended_at", ended ? Value(Time(job.ended)) : Value()},
+          {"ended_by", WhoEnded(job).empty() && !IsEnding(job) ? Value() : Value(job.ended_by)},
+          {"log_bytes", job.log_bytes},
+          {"command", job.command}});
     }
   }
   const auto job = [&](const JobRow& row) {
@@ -353,9 +377,9 @@ std::string JobView::SummaryOf(const AttemptResult& result) const {
 }
 
 void JobView::OnWaiting(bool absent) {
-  Tell(absent ? fmt::format("Waiting until pod.{0} is there again; `podctl apply --target pod.{0}` "
-                            "makes it anew.",
-                            job_.pod)
+  const Address pod = PodAddress(job_.pod);
+  Tell(absent ? fmt::format("Waiting until {} is there again{} {}", pod, watched_ ? "." : ";",
+                            AdviceForLost(pod, watched_, "makes it anew"))
               : fmt::format("Waiting until the workers of pod.{} answer.", job_.pod),
        Event("waiting"));
 }

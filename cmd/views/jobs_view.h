@@ -2,6 +2,7 @@
 // for.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,14 +11,17 @@
 #include "plans/fleet/jobs.h"
 #include "plans/fleet/run/outputs.h"
 #include "plans/fleet/run/supervise.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/job_spec.h"
 #include "providers/base/value.h"
 
 namespace podctl {
 
 // One row for each name, however many workers have it; the newest first. `per_slice`: workers of
-// each slice of a multislice, else 0.
-std::string JobsTable(const std::vector<WorkerJobs>& workers, bool color, int per_slice = 0);
+// each slice of a multislice, else 0. Of a start that the state has, `wanted`, the time stands
+// there that a status and a plan tell, else that of the first worker's clock.
+std::string JobsTable(const std::vector<WorkerJobs>& workers, bool color, int per_slice = 0,
+                      const std::map<std::string, WantedJob>& wanted = {});
 // A line below it about those who did not answer, whose jobs nobody knows; "": all did.
 std::string UnheardText(const std::vector<WorkerAnswer>& answers);
 Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& workers);
@@ -56,6 +60,8 @@ class JobView final : public JobWatcher {
         display_(streams, clock, shown) {}
 
   ExecWatcher& Screen() { return display_; }
+  // That `podctl watch` makes the pod anew when the service takes it.
+  void NoteWatch(bool watched) { watched_ = watched; }
   // What is written goes through `outputs` on its way to the screen, and what is gathered there is
   // shown at the end of each start; with `diff` as differences. Lent.
   void KeepIn(RunOutputs& outputs, bool diff) {
@@ -96,6 +102,7 @@ class JobView final : public JobWatcher {
   const ExecDisplay::Settings shown_;
   RunOutputs* outputs_ = nullptr;
   bool diff_ = false;
+  bool watched_ = false;
   bool is_failure_reported_ = false;  // of the start that goes on, or was the last
   ExecDisplay display_;
 };

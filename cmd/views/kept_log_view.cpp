@@ -26,6 +26,12 @@ std::string KeptLogView::Name(int worker) const {
   return WorkerLabel(pod_, worker, 0);
 }
 
+void KeptLogView::OnStrangers(std::size_t pieces, int highest_worker) {
+  streams_.err << fmt::format(
+      "{}: {} of workers that it does not have (up to {}) {} passed over; `--from` shows them\n",
+      pod_, Plural(pieces, "object"), highest_worker, pieces == 1 ? "is" : "are");
+}
+
 void KeptLogView::OnWorkers(const std::vector<int>& workers) {
   for (const int worker : workers) width_ = std::max(width_, Name(worker).size());
 }
@@ -46,9 +52,9 @@ void KeptLogView::OnAttempt(const KeptPiece& first) {
   if (last_attempt_ > 0 && first.attempt > last_attempt_ + 1) {
     const int next = last_attempt_ + 1;
     const int last = first.attempt - 1;
-    streams_.err << fmt::format("{}: nothing was kept of attempt{}\n", job_,
-                                next == last ? fmt::format(" {}", next)
-                                             : fmt::format("s {} to {}", next, last));
+    streams_.err << fmt::format(
+        "{}: nothing was kept of attempt{}\n", job_,
+        next == last ? fmt::format(" {}", next) : fmt::format("s {} to {}", next, last));
   }
   last_attempt_ = first.attempt;
   streams_.err << fmt::format("{}: attempt {}, first line at {} (run {})\n", job_, first.attempt,
@@ -82,8 +88,11 @@ void KeptLogView::OnMissing(int worker, std::uint64_t bytes) {
 }
 
 void KeptLogView::OnBroken(const std::string& name, const Error& why) {
-  streams_.err << fmt::format("{} is passed over: {}\n", VisibleControls(name),
-                              VisibleControls(why.message))
+  const std::string which = VisibleControls(name);
+  const std::string what = VisibleControls(why.message);
+  const bool named = what.find(which) != std::string::npos;
+  streams_.err << (named ? what + "; it is passed over\n"
+                         : fmt::format("{} is passed over: {}\n", which, what))
                << std::flush;
 }
 

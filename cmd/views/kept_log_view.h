@@ -27,6 +27,7 @@ class KeptLogView final : public KeptLogWatcher {
   KeptLogView(Streams& streams, std::string pod, std::string job, KeptLogStyle style,
               std::stop_source unheard);
 
+  void OnStrangers(std::size_t pieces, int highest_worker) override;
   void OnWorkers(const std::vector<int>& workers) override;
   void OnAttempt(const KeptPiece& first) override;
   void OnLine(int worker, LogTime time, std::string_view line) override;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cmd/views/documents.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -23,6 +24,11 @@ std::string WhyNot(const ReturnNews& news) {
   if (report.blocker && report.blocker->error) return ": " + ErrorWords(*report.blocker->error);
   if (report.report.refusal) return ": " + ErrorWords(*report.report.refusal);
   return "";
+}
+
+// "restart is", "5 restarts are", of a job that is started so often at most.
+std::string RestartsAre(int attempts) {
+  return attempts == 2 ? "restart is" : Plural(attempts - 1, "restart") + " are";
 }
 
 }  // namespace
@@ -51,9 +57,8 @@ std::string ReturnNewsText(const ReturnNews& news) {
       return fmt::format("{} is not started again: {}, and its `restart.on` does not say that", job,
                          news.because);
     case What::kUsedUp:
-      return fmt::format(
-          "{} is not started again: its {} used up", job,
-          news.attempts == 2 ? "restart is" : Plural(news.attempts - 1, "restart") + " are");
+      return fmt::format("{} is not started again: its {} used up", job,
+                         RestartsAre(news.attempts));
     case What::kEnded:
       return fmt::format("{} on {} has ended well, in {}", job, pod, attempt);
     case What::kFailed:
@@ -75,8 +80,9 @@ std::string ReturnNewsText(const ReturnNews& news) {
 
 std::string WantedJobText(const WantedJob& job) {
   const std::string since = VisibleControls(job.since);
-  std::string text = job.begins ? fmt::format("attempt {} is being started since {}", job.attempt, since)
-                                : fmt::format("attempt {} since {}", job.attempt, since);
+  std::string text = job.begins
+                         ? fmt::format("attempt {} is being started since {}", job.attempt, since)
+                         : fmt::format("attempt {} since {}", job.attempt, since);
   if (!job.by.empty()) text += ", at first by " + VisibleControls(job.by);
   return text;
 }
@@ -102,6 +108,70 @@ std::string WantedLines(const WantedJobs& wanted) {
     }
   }
   return lines;
+}
+
+namespace {
+
+std::string WaitsWords(const AwaitedJob& job) {
+  using Waits = AwaitedJob::Waits;
+  switch (job.waits) {
+    case Waits::kForPod:
+      return "it waits for its pod";
+    case Waits::kForLook:
+      return "the next look of a `podctl watch` starts it";
+    case Waits::kForStart:
+      return "it is being started since " + VisibleControls(job.since);
+    case Waits::kUnheard:
+      return "whether it runs its workers do not say";
+  }
+  return "";
+}
+
+// For what is waited, for programs; "": that is not known.
+std::string_view WaitsWord(AwaitedJob::Waits waits) {
+  using Waits = AwaitedJob::Waits;
+  switch (waits) {
+    case Waits::kForPod:
+      return "pod";
+    case Waits::kForLook:
+      return "look";
+    case Waits::kForStart:
+      return "start";
+    case Waits::kUnheard:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string AwaitedText(const std::string& pod, const std::vector<AwaitedJob>& awaited) {
+  std::string text;
+  for (const AwaitedJob& job : awaited) {
+    const std::string name = VisibleControls(job.job);
+    const Address address = PodAddress(pod);
+    if (job.IsUsedUp()) {
+      text += fmt::format("{} does not come back with {} any more: its {} used up.\n", name,
+                          address, RestartsAre(job.attempts));
+      continue;
+    }
+    const std::string of = job.attempts > 0 ? fmt::format(" of {}", job.attempts) : std::string();
+    text += fmt::format("{} comes back with {}, attempt {}{}: {}.\n", name, address, job.attempt,
+                        of, WaitsWords(job));
+  }
+  return text;
+}
+
+Value AwaitedDocument(const std::vector<AwaitedJob>& awaited) {
+  return ListOf(awaited, [](const AwaitedJob& job) {
+    const std::string_view word = WaitsWord(job.waits);
+    return Value::Map{{"name", job.job},
+                      {"attempt", job.attempt},
+                      {"attempts", job.attempts > 0 ? Value(job.attempts) : Value()},
+                      {"used_up", job.IsUsedUp()},
+                      {"waits_for", word.empty() ? Value() : Value(word)},
+                      {"since", job.since}};
+  });
 }
 
 bool IsStanding(const ReturnNews& news) {

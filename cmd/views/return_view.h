@@ -3,7 +3,9 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
+#include "plans/session/awaited_jobs.h"
 #include "plans/session/returning_jobs.h"
 #include "providers/base/value.h"
 
@@ -21,5 +23,10 @@ Value WantedDocument(const std::map<std::string, WantedJob>& jobs);
 // Below the pods of a status, a line for each: "Job train comes back with pod.research: attempt 2
 // since 2026-…".
 std::string WantedLines(const WantedJobs& wanted);
+
+// Below the jobs of a pod, a line for each that does not run now: "train comes back with
+// pod.research, attempt 3 of 6: it waits for its pod."
+std::string AwaitedText(const std::string& pod, const std::vector<AwaitedJob>& awaited);
+Value AwaitedDocument(const std::vector<AwaitedJob>& awaited);
 
 }  // namespace podctl

@@ -299,11 +299,27 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
   return rows;
 }
 
+namespace {
+
+constexpr const char* kNotMade = "NOT CREATED";
+
+}  // namespace
+
+std::string NotMadeText(const std::vector<StatusRow>& rows) {
+  std::vector<std::string> pods;
+  for (const StatusRow& row : rows) {
+    if (row.state == kNotMade) pods.push_back(PodAddress(row.pod).Text());
+  }
+  if (pods.empty()) return {};
+  return fmt::format("{} in the spec and not made yet: podctl apply\n",
+                     pods.size() == 1 ? pods.front() + " is" : Plural(pods.size(), "pod") + " are");
+}
+
 void AddNotMade(const std::vector<PodSpec>& pods, std::vector<StatusRow>* rows) {
   for (const PodSpec& pod : pods) {
     const std::string& type = pod.node["acceleratorType"].AsString();
     rows->push_back({pod.name,
-                     "NOT CREATED",
+                     kNotMade,
                      "-",
                      type.empty() ? "-" : type,
                      pod.project,

@@ -41,6 +41,8 @@ std::string OtherTables(const State& settled, const Observation& observation, bo
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation);
 // Pods that are wanted, and not made yet: "NOT CREATED". In the order of their names.
 void AddNotMade(const std::vector<PodSpec>& pods, std::vector<StatusRow>* rows);
+// Below the table, what makes these; "": there are none.
+std::string NotMadeText(const std::vector<StatusRow>& rows);
 Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled,
                      const Observation& observation);
 // The stored generation, and those that are kept: as a table, and as a document. `width` as below:

@@ -5,6 +5,7 @@
   exit-codes.md   the last lines of `podctl help`
   events.md       the types of events that stand in cmd/, each with the words below
   spec-keys.md    `podctl schema`, or a file of --schema
+  types.md        `podctl types` without a zone: podctl's own table
 
 The pages are committed, so that they can be read beside the code, and a review shows what becomes of
 them; a test has this compare them (--check). After a change: `docs/site/reference.py --podctl
@@ -32,9 +33,9 @@ class Problem(Exception):
     pass
 
 
-def run(podctl, *words):
+def run(podctl, *words, folder=None):
     environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "HOME": "/nonexistent"}
-    return subprocess.run([podctl, *words], capture_output=True, text=True, env=environment, check=False)
+    return subprocess.run([podctl, *words], capture_output=True, text=True, env=environment, cwd=folder, check=False)
 
 
 def cell(text):
@@ -387,6 +388,54 @@ def spec_key_page(schema):
     return "\n".join(lines)
 
 
+# ---- The types that podctl knows.
+
+
+MOST_WORKERS = 64  # of a type that has a row
+
+
+def types_of(podctl):
+    """By the name before the number, in podctl's order."""
+    # From a folder without a spec, which could name a zone.
+    result = run(podctl, "types", "--json", folder="/")
+    if result.returncode != 0:
+        raise Problem(f"podctl types: {result.stderr.strip()}")
+    document = json.loads(result.stdout)
+    if document["source"] != "built-in" or len(document["types"]) < 10:
+        raise Problem("podctl types does not tell its own table")
+    found = {}
+    for each in document["types"]:
+        found.setdefault(each["type"].rsplit("-", 1)[0], []).append(each)
+    return found
+
+
+def type_page(podctl):
+    lines = [
+        "# TPU types, and how many workers they have",
+        "",
+        NOTE,
+        "Made from podctl's own table, which `podctl types` prints; `podctl types --zone ZONE` asks the service what a zone has. A worker is",
+        "a machine of its own, with an address and a number from 0; commands and jobs count workers. The zones are those of Google's",
+        "documentation. `v5litepod` is sold as v5e.",
+        "",
+    ]
+    for name, types in types_of(podctl).items():
+        lines += [f"## {name}", "", "| type | chips | workers | topology | zones |", "|---|---|---|---|---|"]
+        rest = []
+        for each in types:
+            if each["hosts"] > MOST_WORKERS:
+                rest.append(each)
+                continue
+            zones = ", ".join(each.get("zones", [])) or "–"
+            topology = ", ".join(each["topologies"])
+            lines.append(f"| `{each['type']}` | {each['chips']} | {each['hosts']} | {topology} | {zones} |")
+        lines.append("")
+        if rest:
+            most = max(rest, key=lambda each: each["hosts"])
+            lines += [f"{len(rest)} more, up to `{most['type']}` with {most['hosts']} workers: a worker for 4 chips.", ""]
+    return "\n".join(lines)
+
+
 def schema_of(podctl, file):
     if file:
         with open(file, encoding="utf-8") as text:
@@ -411,6 +460,7 @@ def main():
             "exit-codes.md": exit_code_page(podctl),
             "events.md": event_page(podctl),
             "spec-keys.md": spec_key_page(schema_of(podctl, options.schema)),
+            "types.md": type_page(podctl),
         }
     except Problem as problem:
         print(f"reference.py: {problem}", file=sys.stderr)

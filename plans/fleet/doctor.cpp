@@ -291,6 +291,20 @@ void JudgeNotMade(DoctorReport* report) {
                               "podctl apply --target pod.{pod}  (makes it, or says why not)"});
 }
 
+void AdviseWatch(const PodRecord& record, DoctorReport* report) {
+  const bool taken = IsTerminalState(report->state) || report->state.starts_with("SUSPEND") ||
+                     (report->state == "GONE" && BackingOf(record).MayBeTaken(record));
+  if (!taken) return;
+  for (Finding& finding : report->findings) {
+    const bool lost =
+        finding.code == "node-state" || finding.code == "node-gone" || finding.code == "node-lost";
+    if (lost) {
+      finding.to_do =
+          "podctl watch  (makes it anew by itself)  or  podctl apply --target pod.{pod}  (now)";
+    }
+  }
+}
+
 bool DoctorReport::Healthy() const {
   return findings.empty() && HealthyWorkers() == workers.size();
 }

@@ -71,6 +71,10 @@ Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const 
 // Of a pod that the spec wants, and of which the state knows nothing.
 void JudgeNotMade(DoctorReport* report);
 
+// Of a pod that has no workers, and that `podctl watch` makes anew when the service takes it: where
+// it has, that is what is to be done.
+void AdviseWatch(const PodRecord& record, DoctorReport* report);
+
 // Looks `chosen` over, at least one: in one round at the machine, in another at its jobs.
 void LookAtWorkers(WorkerRounds& rounds, Clock& clock, const Value& node,
                    const std::vector<WorkerAccess>& chosen, DoctorReport* report);

@@ -188,7 +188,7 @@ bool IsRunWithEnd(const std::string& run, const std::string& end) {
 std::string JobStateWords(const JobStatus& job) {
   switch (job.state) {
     case JobStatus::State::kRunning:
-      if (!job.ended_by.empty()) {
+      if (IsEnding(job)) {
         return "is still being ended by " + workers::WhoOf(job.ended_by);
       }
       return "runs";
@@ -205,6 +205,10 @@ std::string JobStateWords(const JobStatus& job) {
 
 std::string WhoEnded(const JobStatus& job) {
   return job.state == JobStatus::State::kEnded ? workers::WhoOf(job.ended_by) : std::string();
+}
+
+bool IsEnding(const JobStatus& job) {
+  return job.state == JobStatus::State::kRunning && !job.ended_by.empty();
 }
 
 bool WaitsForOthers(const JobStatus& job) {

@@ -31,6 +31,8 @@ std::string JobStateWords(const workers::JobStatus& job);
 // did.
 std::string WhoEnded(const workers::JobStatus& job);
 
+// Somebody has asked for its end, which has not come yet: it has its grace.
+bool IsEnding(const workers::JobStatus& job);
 // Of a gang: its part here has ended, and it goes on when others' have.
 bool WaitsForOthers(const workers::JobStatus& job);
 

@@ -312,6 +312,16 @@ std::vector<int> NumbersIn(const std::vector<KeptPiece>& pieces) {
   return {workers.begin(), workers.end()};
 }
 
+// Leaves those of workers that the pod has.
+void DropStrangers(const KeptLogRequest& request, std::vector<KeptPiece>* pieces,
+                   KeptLogWatcher& watcher) {
+  if (!request.count || pieces->empty()) return;
+  const int highest = NumbersIn(*pieces).back();
+  const std::size_t dropped = std::erase_if(
+      *pieces, [&](const KeptPiece& piece) { return piece.worker >= *request.count; });
+  if (dropped > 0) watcher.OnStrangers(dropped, highest);
+}
+
 // Leaves those of the workers that are meant.
 Result<void> ChooseWorkers(const KeptLogRequest& request, std::vector<KeptPiece>* pieces) {
   if (pieces->empty()) return {};
@@ -443,6 +453,7 @@ Result<std::size_t> ReadKeptLog(KeptObjects& objects, const KeptLogRequest& requ
                                 KeptLogWatcher& watcher, const std::stop_token& stop) {
   auto pieces = FindPieces(objects, request, stop);
   if (!pieces) return pieces.error();
+  DropStrangers(request, &*pieces, watcher);
   if (const auto chosen = ChooseWorkers(request, &*pieces); !chosen) return chosen.error();
   std::map<int, std::uint64_t> skip;
   if (request.tail) {

@@ -84,13 +84,18 @@ struct KeptLogRequest {
   std::optional<int> attempt = {};
   std::string workers = {};                // as WorkerSelection reads them; empty: all
   std::optional<std::uint64_t> tail = {};  // only so many last lines of each worker
+  // How many workers the pod has, where that is known: pieces of others are passed over.
+  std::optional<int> count = {};
 };
 
 // Who is told; one call at a time.
 class KeptLogWatcher {
  public:
   virtual ~KeptLogWatcher() = default;
-  // Once, before all else: the numbers of the workers, ascending.
+  // At most once, before all else: so many pieces are of workers that the pod does not have, and
+  // are passed over.
+  virtual void OnStrangers(std::size_t pieces, int highest_worker) = 0;
+  // Once, before all that follows: the numbers of the workers, ascending.
   virtual void OnWorkers(const std::vector<int>& workers) = 0;
   // Before the first line of an attempt, by whichever worker.
   virtual void OnAttempt(const KeptPiece& first) = 0;

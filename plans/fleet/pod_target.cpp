@@ -35,7 +35,14 @@ Error UnknownPod(const State& state, const std::string& name, const std::string&
 
 }  // namespace
 
-Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
+std::string AdviceForLost(const Address& pod, bool watched, std::string_view does) {
+  if (!watched) return fmt::format("`podctl apply --target {}` {}.", pod, does);
+  return fmt::format("`podctl watch` {}; where none is at work, `podctl apply --target {}` does.",
+                     does, pod);
+}
+
+Result<void> CheckUsable(const std::string& name, const PodRecord& record,
+                         const std::function<bool()>& is_watched) {
   const std::string state = NodeState(record.observed);
   const Address address = PodAddress(name);
   const auto pending = record.pending();
@@ -49,10 +56,11 @@ Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
             address));
   }
   if (record.exists() && record.observed.is_null()) {
+    const bool watched = is_watched && BackingOf(record).MayBeTaken(record) && is_watched();
     return MakeError(
         ErrorCode::kFailedPrecondition,
         fmt::format("pod `{}` is gone: its node was preempted, or deleted outside of podctl", name),
-        fmt::format("`podctl apply --target {}` makes it again.", address));
+        AdviceForLost(address, watched, "makes it again"));
   }
   // Such a node shows no workers any more.
   if (record.exists() && IsTerminalState(state)) {
@@ -61,7 +69,7 @@ Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
         ErrorCode::kFailedPrecondition,
         fmt::format("pod `{}` is {}: the service took its node back{}", name, state,
                     story ? ", as was found at " + story->since : ""),
-        fmt::format("`podctl apply --target {}` makes it anew, with its bootstrap.", address));
+        AdviceForLost(address, is_watched && is_watched(), "makes it anew, with its bootstrap"));
   }
   if (record.exists() && (IsStopped(record.observed) || state == "DELETING")) {
     const bool stopped = IsStopped(record.observed);

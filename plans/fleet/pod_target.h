@@ -2,10 +2,12 @@
 // with. Knows no store: who calls it has read the state.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plans/kinds/pod/record.h"
@@ -33,8 +35,12 @@ std::string BarePodName(const std::string& name);
 // What the state holds of the pod; without its `exec_env` where tpu-runtime takes that. `kept`:
 // HistoryHint of a store that has no state.
 Result<PodRecord> FindRecord(const State& state, const std::string& name, const std::string& kept);
-// An error when the pod has no workers that could answer.
-Result<void> CheckUsable(const std::string& name, const PodRecord& record);
+// An error when the pod has no workers that could answer. `is_watched` is asked where the service
+// has taken its node: whether the spec has `podctl watch` make it anew then. May be empty.
+Result<void> CheckUsable(const std::string& name, const PodRecord& record,
+                         const std::function<bool()>& is_watched = {});
+// Of a pod whose node the service has taken, who `does` ("makes it anew") what is to be done.
+std::string AdviceForLost(const Address& pod, bool watched, std::string_view does);
 
 // For a record that LacksAttributes (route.h): takes over what the API tells of the workers. What
 // is returned is why it did not.

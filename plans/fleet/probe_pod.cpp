@@ -116,6 +116,7 @@ class PodProber {
     probe_.run = random.Uuid();
     probe_.secret = random.Uuid() + random.Uuid();
     probe_.egress = request.egress;
+    probe_.egress_due = request.egress_due;
     probe_.python = request.python;
   }
 
@@ -250,15 +251,15 @@ class PodProber {
       const workers::ProbeReport& probe = *report_.workers[places_[place]].probe;
       if (!probe.holders.empty() || !probe.lock_owner.empty()) held.push_back(number);
     }
-    if (!without.empty()) {
-      return fmt::format("{} has no JAX on {} (`--python` names another one)", request_.python,
-                         NameOf(without));
-    }
     if (!report_.running.empty()) {
       return fmt::format("job {} runs, which is not disturbed", *report_.running.begin());
     }
     if (!held.empty()) {
       return fmt::format("the TPU of {} is in use, which is not disturbed", NameOf(held));
+    }
+    if (!without.empty()) {
+      return fmt::format("{} has no JAX on {} (`--python` names another one)", request_.python,
+                         NameOf(without));
     }
     return {};
   }

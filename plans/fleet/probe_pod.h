@@ -16,6 +16,7 @@ namespace podctl {
 
 struct PodProbeRequest {
   std::vector<workers::EgressTarget> egress = workers::UsualEgress();
+  bool egress_due = false;  // somebody has said that they are to be reached
   std::string python = "python3";
   bool whole = true;  // all workers of the pod were chosen
 };

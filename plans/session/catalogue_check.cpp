@@ -155,7 +155,9 @@ class Judgement {
         "{} `{}`", is_type ? "accelerator type" : "runtime version", VisibleControls(entry.name));
     problem.summary = zones.size() == 1 ? fmt::format("{} has no {}", zones.front(), what)
                                         : fmt::format("none of {} has {}", Join(zones, ", "), what);
-    problem.place = change.place;
+    const PodSpec& pod = AsPod(change)->wanted;
+    const SourcePlace& of_value = is_type ? pod.type_place : pod.version_place;
+    problem.place = of_value.line > 0 ? of_value : change.place;
     problem.context = fmt::format("pods.{}", AsPod(change)->wanted.name);
     std::vector<std::string> elsewhere =
         is_type ? gcp::ZonesOf(entry.name) : std::vector<std::string>{};

@@ -288,9 +288,12 @@ std::vector<std::string> JobsEnded(
     for (const StartedJob& job : started(pod)) {
       // The workers of another node are others.
       if (!job.uid.empty() && job.uid != record->uid()) continue;
-      lines.push_back(
-          fmt::format("{} was started on {} at {}, and no end of it is known here: {} ends it",
-                      job.name, PodAddress(pod), job.started_at, end));
+      // As a status tells it, where the state has the start.
+      const auto wanted = record->jobs.find(job.name);
+      const bool known = wanted != record->jobs.end();
+      lines.push_back(fmt::format(
+          "{} was started on {} at {}, and no end of it is known here: {} ends it", job.name,
+          PodAddress(pod), known ? VisibleControls(wanted->second.since) : job.started_at, end));
     }
   }
   return lines;

@@ -77,16 +77,17 @@ class Patience {
 
 }  // namespace
 
-namespace {
-
 // Of a pod whose request has come to its end, which tells more than its node does.
-Error WithoutWorkers(const std::string& pod, const NodeRequest& request) {
+Error KnownPods::WithoutWorkers(const std::string& pod, const NodeRequest& request) const {
+  const bool taken = request.state.starts_with("SUSPEND");
   return MakeError(ErrorCode::kFailedPrecondition,
                    fmt::format("pod `{}` has no workers: {}", pod, RequestWords(request)),
-                   fmt::format("`podctl apply --target {}` asks for it anew.", PodAddress(pod)));
+                   AdviceForLost(PodAddress(pod), taken && IsWatched(pod), "asks for it anew"));
 }
 
-}  // namespace
+Result<void> KnownPods::CheckWorkers(const std::string& pod, const PodRecord& record) const {
+  return CheckUsable(pod, record, [&] { return IsWatched(pod); });
+}
 
 // An error where the service says that the pod has no node that could answer.
 Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& record,
@@ -120,7 +121,7 @@ Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& reco
   const auto asked = BackingOf(record).AskRequest(
       **doors_.provider, record, node ? &*node : nullptr, lineage, patience.token());
   if (asked && *asked && (*asked)->over) return WithoutWorkers(pod, **asked);
-  return CheckUsable(pod, now);
+  return CheckWorkers(pod, now);
 }
 
 void KnownPods::NoteTrouble(const std::string& pod, const Value& node) const {
@@ -195,7 +196,7 @@ Result<PodTarget> KnownPods::Find(const std::string& name) const {
   std::string lineage;
   auto record = Record(name, &lineage);
   if (!record) return record.error();
-  if (auto usable = CheckUsable(BarePodName(name), *record); !usable) {
+  if (auto usable = CheckWorkers(BarePodName(name), *record); !usable) {
     return WithRequest(BarePodName(name), *record, lineage, usable.error());
   }
   // Else its workers would be waited for, and nobody would know why they do not answer.

@@ -15,6 +15,7 @@
 
 #include "plans/fleet/pod_target.h"
 #include "plans/fleet/run/supervise.h"
+#include "plans/kinds/pod/backing.h"
 #include "plans/session/access.h"
 #include "providers/provider.h"
 #include "providers/ssh/keys/known_hosts.h"
@@ -35,6 +36,9 @@ struct PodDoors {
   std::function<void(const std::string& remark)> on_remark;
   // Host keys seen for the first time could not be remembered.
   std::function<void(const Error& why)> on_forgotten;
+  // Whether the spec at hand has `podctl watch` make a pod anew that the service takes. May be
+  // empty.
+  std::function<bool(const std::string& pod)> is_watched = {};
 };
 
 struct ChosenWorkers {
@@ -53,6 +57,11 @@ class KnownPods {
   // `selection` as --worker has it; empty: `fallback`.
   Result<ChosenWorkers> Choose(const std::string& name, const std::string& selection,
                                const std::string& fallback = "all") const;
+
+  // Whether the spec at hand has `podctl watch` make it anew when the service takes it.
+  bool IsWatched(const std::string& pod) const {
+    return doors_.is_watched && doors_.is_watched(BarePodName(pod));
+  }
 
   // Remembers keys that were trusted on first use. Best effort: nobody waits for the state's lock.
   void Remember(const std::string& address, const std::map<int, HostKeyText>& learned) const;
@@ -82,6 +91,8 @@ class KnownPods {
  private:
   Result<void> CheckAlive(const std::string& pod, const PodRecord& record,
                           const std::stop_token& stop) const;
+  Result<void> CheckWorkers(const std::string& pod, const PodRecord& record) const;
+  Error WithoutWorkers(const std::string& pod, const NodeRequest& request) const;
   // Of a pod that has no node: what the service says of the request for one.
   Error WithRequest(const std::string& pod, const PodRecord& record, const std::string& lineage,
                     Error error) const;

@@ -374,8 +374,13 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanRequ
   if (run.at_work) plan.at_work = HolderWords(*run.at_work);
   plan.now = FormatTimestamp(doors.clock.Now());
   if (run.generation.none()) plan.state_place.kept = HistoryHint(*run.store, request.flags);
-  if (plan.mode == PlanMode::kDestroy && !plan.state_place.kept.empty()) {
+  const bool is_empty = plan.mode == PlanMode::kDestroy && run.generation.none();
+  if (is_empty && !plan.state_place.kept.empty()) {
     run.problems.Add(LostStateProblem(plan.state_place));
+  } else if (is_empty) {
+    run.notes.push_back(
+        fmt::format("There is no state in {}, so nothing is known that could be destroyed.",
+                    VisibleControls(plan.state_place.path)));
   }
   State known = request.keep_stored ? run.stored : TakeRecords(&run.stored);
   plan.moved = MoveThings(run.spec, run.kinds, &known, run.problems);

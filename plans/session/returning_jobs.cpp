@@ -25,13 +25,6 @@ constexpr RestartReason kReturnReasons[] = {RestartReason::kMaintenance, Restart
                                             RestartReason::kConnection, RestartReason::kReplacement,
                                             RestartReason::kStop};
 
-const JobSpec* FindJob(const Spec& spec, const std::string& pod, const std::string& name) {
-  for (const JobSpec& job : spec.jobs) {
-    if (job.name == name && job.pod == pod && ComesBack(job)) return &job;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 bool ComesBack(const JobSpec& job) {
@@ -39,6 +32,27 @@ bool ComesBack(const JobSpec& job) {
   if (job.launcher == Launcher::kShell || job.restart.attempts == 0) return false;
   return std::any_of(std::begin(kReturnReasons), std::end(kReturnReasons),
                      [&](RestartReason reason) { return job.restart.on.contains(reason); });
+}
+
+bool ReturnsOnItsPod(const JobSpec& job) {
+  return job.restart.on.contains(RestartReason::kConnection) ||
+         job.restart.on.contains(RestartReason::kMaintenance);
+}
+
+const JobSpec* FindReturningJob(const Spec& spec, const std::string& pod, const std::string& name) {
+  for (const JobSpec& job : spec.jobs) {
+    if (job.name == name && job.pod == pod && ComesBack(job)) return &job;
+  }
+  return nullptr;
+}
+
+bool IsOnAnother(const WantedJob& wanted, const PodRecord& record) {
+  return !wanted.uid.empty() && wanted.uid != record.uid();
+}
+
+bool IsRecent(const WantedJob& wanted, Clock::SystemTime now) {
+  const auto since = ParseTimestamp(wanted.since);
+  return since && now - *since < kLongestStart;
 }
 
 Result<bool> WantedJobsEdit::Edit(const std::string& pod, const Change& change) const {
@@ -282,8 +296,7 @@ class Return {
     RunRequest request = Again(wanted);
     // On another node it may have run for a while, whoever saw it.
     const auto record = doors_.pods.Record(job.pod);
-    const bool elsewhere = record && !wanted.uid.empty() && wanted.uid != record->uid();
-    if (elsewhere) request.attempt = wanted.attempt + 1;
+    if (record && IsOnAnother(wanted, *record)) request.attempt = wanted.attempt + 1;
     ReturnNews news = NewsOf(ReturnNews::What::kComesBack, job.pod, job.name, request.attempt);
     news.attempts = job.restart.attempts + 1;
     news.because = because;
@@ -326,9 +339,8 @@ class Return {
       TellSilent(job, wanted, report.answers);
       return std::nullopt;
     }
-    const auto since = ParseTimestamp(wanted.since);
-    const bool recent = since && doors_.clock.Now() - *since < kLongestStart;
-    const WantedSight sight = JudgeWanted(wanted, job.name, report.found, recent);
+    const WantedSight sight =
+        JudgeWanted(wanted, job.name, report.found, IsRecent(wanted, doors_.clock.Now()));
     const WorkerAccess& any = ready->workers.front();
     why_lost_ = sight.lost.size() == ready->workers.size()
                     ? "nothing of it runs any more"
@@ -376,9 +388,7 @@ class Return {
     WantedJob last = wanted;
     last.attempt = sight.attempt;
     if (last != wanted && !Save(news, wanted, last)) return false;
-    const auto& on = job.restart.on;
-    const bool counts = on.contains(RestartReason::kConnection) ||
-                        on.contains(RestartReason::kMaintenance) || wanted.begins;
+    const bool counts = ReturnsOnItsPod(job) || wanted.begins;
     if (counts) return (!sight.rest || EndRest(job, last)) && StartAgain(job, last, why_lost_);
     news.because = why_lost_;
     return Forget(news, ReturnNews::What::kNotForThat, last);
@@ -486,7 +496,7 @@ bool BringBackAfterRun(const ReturnDoors& doors, const Spec& spec, const Plan& p
     if (!reason || unfinished.contains(pod)) continue;
     for (const auto& [name, start] : jobs) {
       if (doors.stops.drain.stop_requested()) return false;
-      const JobSpec* job = FindJob(spec, pod, name);
+      const JobSpec* job = FindReturningJob(spec, pod, name);
       if (job == nullptr) continue;  // the next look tells it
       const bool counts = job->restart.on.contains(*reason);
       // A new pod has it started anew.
@@ -523,13 +533,12 @@ WantedLook LookAtWanted(const ReturnDoors& doors, const Spec& spec, const Wanted
     if (!record || !IsReady(*record)) continue;
     for (const auto& [name, start] : record->jobs) {
       if (doors.stops.drain.stop_requested()) return WantedLook::kFailed;
-      const JobSpec* job = FindJob(spec, pod, name);
+      const JobSpec* job = FindReturningJob(spec, pod, name);
       if (job == nullptr) {
         listener.OnReturnNews({ReturnNews::What::kNotInTheSpec, name, pod, start.attempt});
         continue;
       }
-      const bool elsewhere = !start.uid.empty() && start.uid != record->uid();
-      if (elsewhere) {
+      if (IsOnAnother(start, *record)) {
         all = back.StartAgain(*job, start, "its pod was made anew") && all;
         continue;
       }

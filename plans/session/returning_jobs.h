@@ -28,6 +28,10 @@ namespace podctl {
 // Whether its detached starts are written down: `restart` names a reason for which nobody on its
 // workers could start it again.
 bool ComesBack(const JobSpec& job);
+// Also where its workers have lost it and the pod is the same.
+bool ReturnsOnItsPod(const JobSpec& job);
+// nullptr: the spec has no job of that name there that comes back.
+const JobSpec* FindReturningJob(const Spec& spec, const std::string& pod, const std::string& name);
 
 // ---- The record of a start.
 
@@ -82,6 +86,11 @@ struct WantedStart {
 WantedStart StartWanted(const WantedStartDoors& doors, const Spec& spec, const JobSpec& job,
                         RunRequest request, const std::optional<WantedJob>& before, bool again,
                         const DetachHooks& hooks);
+
+// Whether the pod's node is another by now than the one that it was started on.
+bool IsOnAnother(const WantedJob& wanted, const PodRecord& record);
+// Whether it was written down so lately that somebody may still be at its start.
+bool IsRecent(const WantedJob& wanted, Clock::SystemTime now);
 
 // How somebody would type the start that is wanted; its attempt is the one after it.
 RunRequest Again(const WantedJob& wanted);

@@ -34,8 +34,10 @@ constexpr Pattern kCommandFlag{"-*[A-Za-z0-9_.][A-Za-z0-9_.-]*", "letters, digit
 constexpr Pattern kDevices{"auto|[0-9]{1,4}", "auto, a number of devices, or a list such as [1]",
                            "integer"};
 
-constexpr Pattern kBucketPlace{"gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/.*)?",
-                               "gs://BUCKET or gs://BUCKET/PREFIX"};
+// ParsePlainStoragePlace, but for the length.
+constexpr Pattern kBucketPlace{
+    "gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:/(?!\\.{1,2}(?:/|$))[!$-&()+-.0->@-Z^_a-~]+)*/*",
+    "gs://BUCKET or gs://BUCKET/PREFIX"};
 
 Shape Words(const Shape& of) {
   return shape::ListOf(of).Within(0, kMostWords);
@@ -208,7 +210,7 @@ class JobReader {
   std::string ReadBucketPlace(const YamlNode& node, const Slot& slot) {
     const auto url = reader_.ReadPlain(node, slot);
     if (!url) return {};
-    if (const auto place = gcp::ParseStoragePlace(*url); !place) {
+    if (const auto place = gcp::ParsePlainStoragePlace(*url); !place) {
       reader_.Error(node, slot, place.error().message, place.error().hint);
       return {};
     }

@@ -171,6 +171,11 @@ class Loader {
           fmt::format("it belongs to a {}, or under `defaults`", kind->codec().noun()));
     }
     if (top_keys_.empty()) top_keys_ = SpecShape(options_.kinds.all).Names();
+    if (!has_section_ && !reader.has_enough()) {
+      // Of `pod:` it is not said that there are no `pods`, too.
+      const Kind* meant = KindOf(SuggestWord(key.text, top_keys_));
+      has_section_ = meant != nullptr && !meant->codec().is_value();
+    }
     reader.UnknownKey(key, "", top_keys_);
   }
 

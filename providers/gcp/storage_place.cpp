@@ -22,6 +22,12 @@ bool IsBucketName(std::string_view name) {
          is_end(name.front()) && is_end(name.back());
 }
 
+Error BadPlace(const std::string& url, std::string_view why) {
+  return MakeError(ErrorCode::kInvalidArgument,
+                   fmt::format("`{}` {}", VisibleControls(url.substr(0, kShownOfUrl)), why),
+                   "write gs://BUCKET or gs://BUCKET/PREFIX");
+}
+
 }  // namespace
 
 std::string StoragePlace::Text() const {
@@ -30,11 +36,7 @@ std::string StoragePlace::Text() const {
 
 Result<StoragePlace> ParseStoragePlace(const std::string& url) {
   constexpr std::string_view kScheme = "gs://";
-  const auto bad = [&](std::string_view why) {
-    return MakeError(ErrorCode::kInvalidArgument,
-                     fmt::format("`{}` {}", VisibleControls(url.substr(0, kShownOfUrl)), why),
-                     "write gs://BUCKET or gs://BUCKET/PREFIX");
-  };
+  const auto bad = [&](std::string_view why) { return BadPlace(url, why); };
   if (!url.starts_with(kScheme)) return bad("is no place in Cloud Storage");
   const std::size_t slash = std::min(url.find('/', kScheme.size()), url.size());
   StoragePlace place{url.substr(kScheme.size(), slash - kScheme.size()), ""};
@@ -54,6 +56,18 @@ Result<StoragePlace> ParseStoragePlace(const std::string& url) {
     return bad(fmt::format("has a prefix of more than {} bytes", kLongestPrefix));
   }
   return place;
+}
+
+Result<StoragePlace> ParsePlainStoragePlace(const std::string& url) {
+  auto place = ParseStoragePlace(url);
+  if (!place) return place;
+  const bool plain = std::all_of(place->prefix.begin(), place->prefix.end(), [](char c) {
+    constexpr std::string_view kOdd = "\"'`\\*?[]#";
+    return c > ' ' && c < 0x7F && kOdd.find(c) == std::string_view::npos;
+  });
+  if (plain) return place;
+  return BadPlace(url,
+                  "has a prefix with a blank, a quote, a \\, one of * ? [ ] # or no ASCII in it");
 }
 
 }  // namespace podctl::gcp

@@ -17,5 +17,8 @@ struct StoragePlace {
 };
 // kInvalidArgument for what names no bucket, or cannot begin the name of an object.
 Result<StoragePlace> ParseStoragePlace(const std::string& url);
+// The same of a place that programs and shells are handed: nothing in it needs quotes, or is a
+// pattern to gcloud. Errors as above.
+Result<StoragePlace> ParsePlainStoragePlace(const std::string& url);
 
 }  // namespace podctl::gcp

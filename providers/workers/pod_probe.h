@@ -56,6 +56,7 @@ struct PodProbe {
   // stays in no file.
   std::string secret;
   std::vector<EgressTarget> egress;
+  bool egress_due = true;          // false: where one is not reached that is no trouble, and noted
   std::string python = "python3";  // whose packages are told, and which runs the collective
   bool neighbours = true;          // false: they are not called
   // How long one tries to reach a neighbour, from the common start.

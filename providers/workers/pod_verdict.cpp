@@ -6,11 +6,13 @@
 #include <array>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "providers/base/text.h"
+#include "providers/base/worker_selection.h"
 
 namespace podctl::workers {
 namespace {
@@ -260,8 +262,23 @@ bool IsOfGoogle(const EgressTarget& target) {
   return target.host.ends_with(".googleapis.com");
 }
 
-void JudgeEgress(const std::vector<ProbedWorker>& workers, const PodNetwork& network,
-                 PodFindings* found) {
+// Of those that nobody has said to need a way out.
+void NoteEgress(const std::map<int, Finding>& shut, PodFindings* found) {
+  std::map<std::string, std::vector<int>> by_words;
+  for (const auto& [worker, finding] : shut) {
+    by_words[fmt::format("{} ({}); what needs that: {}", finding.summary, finding.detail,
+                         finding.to_do)]
+        .push_back(worker);
+  }
+  for (const auto& [words, numbers] : by_words) {
+    found->notes.push_back(fmt::format("worker{} {}: {}", numbers.size() == 1 ? "" : "s",
+                                       FormatWorkers(numbers, 0), words));
+  }
+}
+
+void JudgeEgress(const PodProbe& probe, const std::vector<ProbedWorker>& workers,
+                 const PodNetwork& network, PodFindings* found) {
+  std::map<int, Finding> shut;
   for (const ProbedWorker& worker : workers) {
     if (!worker.answer) continue;
     std::vector<std::string> names;
@@ -287,8 +304,13 @@ void JudgeEgress(const std::vector<ProbedWorker>& workers, const PodNetwork& net
                       Join(names, ", "));
       finding.to_do = NatCommands(network, google_too);
     }
-    found->workers[worker.worker].push_back(std::move(finding));
+    if (probe.egress_due) {
+      found->workers[worker.worker].push_back(std::move(finding));
+    } else {
+      shut.emplace(worker.worker, std::move(finding));
+    }
   }
+  NoteEgress(shut, found);
 }
 
 // ---- Who joins.
@@ -565,7 +587,7 @@ PodFindings JudgePodProbe(const PodProbe& probe, const std::vector<ProbedWorker>
   JudgeDisks(workers, &found);
   JudgeClocks(workers, &found);
   JudgeVersions(probe, workers, &found);
-  JudgeEgress(workers, network, &found);
+  JudgeEgress(probe, workers, network, &found);
   return found;
 }
 

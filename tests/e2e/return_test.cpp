@@ -179,10 +179,26 @@ TEST_F(ReturnTest, AWatchThatIsKilledLosesNoJob) {
   EndBySignal(*next);
 }
 
+TEST_F(ReturnTest, WhoFollowsItIsToldThatItComesBack) {
+  Begin("{attempts: 3, on: [preemption]}");
+  ASSERT_EQ(box_.Run({"run", "train", "--detach"}).code, 0);
+  auto follow = box_.Start({"logs", "research", "train", "--follow"});
+  ASSERT_TRUE(follow->WaitForOut("| one 1 ")) << follow->err();
+  Preempt();
+  EXPECT_NE(follow->Wait(std::chrono::seconds(60)), 0);
+  EXPECT_THAT(follow->err(),
+              HasSubstr("train comes back with pod.research, attempt 2 of 4: it waits for its "
+                        "pod.\nThen it is followed with: podctl logs research train --follow\n"));
+}
+
 TEST_F(ReturnTest, WhatWasKilledDoesNotComeBack) {
   Begin("{attempts: 3, on: [preemption]}");
   ASSERT_EQ(box_.Run({"run", "train", "--detach"}).code, 0);
   Preempt();
+  const RunResult jobs = box_.Run({"jobs", "research"});
+  EXPECT_EQ(jobs.code, 0) << jobs;
+  EXPECT_EQ(jobs.out,
+            "train comes back with pod.research, attempt 2 of 4: it waits for its pod.\n");
   // While its pod is away, too.
   box_.Run({"kill", "research", "train"});
   EXPECT_EQ(Wanted(), Value());

@@ -33,6 +33,9 @@ class SomeObjects final : public KeptObjects {
 
 class Listener final : public KeptLogWatcher {
  public:
+  void OnStrangers(std::size_t pieces, int highest_worker) override {
+    Expect(pieces > 0 && highest_worker >= 3, "strangers are told where there are some");
+  }
   void OnWorkers(const std::vector<int>&) override {}
   void OnAttempt(const KeptPiece& first) override {
     ExpectShowable(first.run);
@@ -76,6 +79,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   KeptLogRequest request{.folder = "k/", .pod = "research"};
   Read(request, objects, size);
   request.tail = 2;
+  Read(request, objects, size);
+  request.count = 3;
   Read(request, objects, size);
   request = {.folder = "k/", .pod = "research/0"};
   request.since = LogTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 27));

@@ -159,6 +159,15 @@ void ShowHindrance(const RunReport& report, const std::string& job, const KnownP
   reporter.ShowError("", SilenceError(what, why.answers, pods));
 }
 
+// What is kept beside its outputs.
+ExecRecord RecordOf(const JobSpec& job, const workers::Run& run) {
+  ExecRecord about;
+  about.pod = PodAddress(job.pod).Text();
+  about.job = job.name;
+  about.command = {run.shown};
+  return about;
+}
+
 // Exits with 0 when the job ended well everywhere, with the command's own code where those that
 // failed agree on one, else 1; 130 when interrupted.
 int RunJob(Wiring& wiring, const RunOptions& options) {
@@ -207,18 +216,15 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   shown.timestamps = options.timestamps;
   shown.only = *watched;
   JobView view(streams, wiring.clock(), *job, shown);
+  view.NoteWatch(FindDeclaredPod(spec, job->pod)->recreate_when_lost);
   const workers::Run run = RunOf(*job, request, wiring.random().Uuid().substr(0, 8));
   std::optional<RunOutputs> outputs;
   if (keeps) {
-    ExecRecord about;
-    about.pod = PodAddress(job->pod).Text();
-    about.job = job->name;
-    about.command = {run.shown};
     outputs.emplace(
         view.Screen(), wiring.files(), wiring.clock(),
         RunOutputs::Settings{options.gather || options.diff, options.output_dir, options.overwrite,
                              *watched, ScratchFolder(wiring.environment())},
-        std::move(about));
+        RecordOf(*job, run));
     if (auto ready = outputs->Prepare(); !ready) return reporter.ShowFailure(ready.error());
     view.KeepIn(*outputs, options.diff);
   }

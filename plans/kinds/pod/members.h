@@ -48,7 +48,7 @@ void Members(A& archive, S& pod) {
          desired_state, metadata, team_keys, own_keys, applier_keys, runtime_env, ssh,
          publish_ssh_key, check_ready, probe_ready, bootstrap, tunnels, lifecycle, queued,
          queue_timeout, create_timeout, boot_timeout, capacity, recreate_when_lost, ttl, idle,
-         depends_on, place] = pod;
+         depends_on, place, type_place, version_place] = pod;
   PODCTL_SAVE(archive, name, project, zone, node_id, node_id_given, wanted_node_id, node,
               api_version, desired_state, metadata, team_keys, own_keys, runtime_env, ssh,
               publish_ssh_key, check_ready, probe_ready, bootstrap, lifecycle, queued,
@@ -56,6 +56,8 @@ void Members(A& archive, S& pod) {
               depends_on, place);
   static_cast<void>(applier_keys);  // who applies it adds them
   static_cast<void>(tunnels);       // `podctl tunnel` reads the spec
+  static_cast<void>(type_place);    // it was held against what the zone has when it was made
+  static_cast<void>(version_place);
 }
 
 PODCTL_MEMBERS(PodChange, wanted, node, fields, power, lost, node_state)

@@ -124,6 +124,9 @@ struct PodSpec {
   std::optional<IdleSpec> idle;
   std::vector<Address> depends_on;  // things, written or implied by references
   SourcePlace place;                // of the pod's key
+  // Of the values of these two, which a zone may not have; line 0: a plan that was saved.
+  SourcePlace type_place;
+  SourcePlace version_place;
 };
 
 // Of a Declared whose kind is the pods'.

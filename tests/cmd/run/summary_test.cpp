@@ -157,6 +157,16 @@ TEST_F(JobViewTest, ToolsAreToldWhatPeopleAre) {
   EXPECT_EQ(err_.str(), "");
 }
 
+TEST_F(JobViewTest, OfAPodThatAWatchMakesAnewThatIsSaid) {
+  JobView view(streams_, clock_, job_, {});
+  view.NoteWatch(true);
+  view.OnWaiting(true);
+  EXPECT_EQ(
+      err_.str(),
+      "Waiting until pod.research is there again. `podctl watch` makes it anew; where none is "
+      "at work, `podctl apply --target pod.research` does.\n");
+}
+
 TEST_F(JobViewTest, WithTimestampsItsOwnLinesHaveTheTimeToo) {
   Story(false, {});
   testing::ExpectGolden("jobs/run_end.txt", err_.str());

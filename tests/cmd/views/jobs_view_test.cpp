@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "cmd/views/kept_log_view.h"
 #include "cmd/views/log_view.h"
 #include "providers/base/json.h"
 #include "tests/support/golden.h"
@@ -54,6 +55,31 @@ TEST(JobsView, AJobThatSomebodyEndedHasNotFailed) {
   EXPECT_EQ(document["workers"].AsList()[0]["ended_by"], Value(job.ended_by));
   job.ended_by.clear();
   EXPECT_NE(JobsTable({{0, {job}}}, false).find("failed"), std::string::npos);
+}
+
+TEST(JobsView, AStartHasOneTimeWhereverItIsTold) {
+  const std::vector<WorkerJobs> all = {{0, {Job("train", JobState::kRunning, 0, 1795284000)}}};
+  std::map<std::string, WantedJob> wanted;
+  wanted["train"].start = "ab";
+  wanted["train"].since = "2026-11-21T17:58:00Z";
+  EXPECT_THAT(JobsTable(all, false, 0, wanted), HasSubstr("2026-11-21T17:58:00Z"));
+  wanted["train"].start = "cd";
+  EXPECT_THAT(JobsTable(all, false, 0, wanted), HasSubstr("2026-11-21T18:00:00Z"))
+      << "the state knows of another start";
+}
+
+TEST(JobsView, WhatHasItsGraceDoesNotRunOn) {
+  workers::JobStatus ending = Job("train", JobState::kRunning, 0, 1795284000);
+  ending.ended_by = "alice@laptop: podctl kill research train";
+  std::vector<WorkerJobs> all = {{0, {ending}}, {1, {ending}}};
+  EXPECT_THAT(JobsTable(all, false), HasSubstr("train  ending   0-1 ending"));
+  const Value document = JobsDocument("research", all)["jobs"].AsList()[0];
+  EXPECT_EQ(document["state"], Value("ending"));
+  EXPECT_EQ(document["workers"].AsList()[0]["state"], Value("ending"));
+  EXPECT_EQ(document["workers"].AsList()[0]["ended_by"], Value(ending.ended_by));
+  // Of commands that do not belong together one may be ended alone.
+  all[0].jobs = {Job("train", JobState::kRunning, 0, 1795284000)};
+  EXPECT_THAT(JobsTable(all, false), HasSubstr("train  running  0 running; 1 ending"));
 }
 
 TEST(JobsView, OfAHangNobodyIsBlamed) {
@@ -142,6 +168,24 @@ TEST(LogView, TellsARemarkOnceOfAllThatItIsTrueOf) {
   view.OnRemark(two, {.kind = Kind::kGone, .message = "pod `research` is gone", .followed = 1});
   view.OnRemark(one, {.kind = Kind::kAnew, .message = "r2", .followed = 2});
   ExpectGolden("cmd/jobs/log_remarks.txt", err.str());
+}
+
+TEST(KeptLogView, NamesAnObjectThatIsPassedOverOnce) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Streams streams{out, err};
+  KeptLogView view(streams, "research", "train", {}, {});
+  view.OnBroken("l/a.log", MakeError(ErrorCode::kDataLoss, "gs://b/l/a.log is damaged: cut"));
+  view.OnBroken("l/b.log", MakeError(ErrorCode::kNotFound, "it is gone"));
+  view.OnStrangers(2, 99'999);
+  view.OnStrangers(1, 4);
+  EXPECT_EQ(err.str(),
+            "gs://b/l/a.log is damaged: cut; it is passed over\n"
+            "l/b.log is passed over: it is gone\n"
+            "research: 2 objects of workers that it does not have (up to 99999) are passed over; "
+            "`--from` shows them\n"
+            "research: 1 object of workers that it does not have (up to 4) is passed over; "
+            "`--from` shows them\n");
 }
 
 TEST(JobsView, WhoDidNotAnswerIsNamedBelowTheTable) {

@@ -191,6 +191,10 @@ TEST(StateView, PodsThatAreNotMadeStandAmongTheOthers) {
   AddNotMade({pod}, &rows);
   EXPECT_THAT(StatusTable(rows, false),
               HasSubstr("a    NOT CREATED  -        v3-32  p        z     -        -\nb    READY"));
+  EXPECT_EQ(NotMadeText(rows), "pod.a is in the spec and not made yet: podctl apply\n");
+  EXPECT_EQ(NotMadeText({there}), "");
+  EXPECT_EQ(NotMadeText({rows[0], rows[0]}),
+            "2 pods are in the spec and not made yet: podctl apply\n");
   const Value document = StatusDocument(rows, {}, {})["pods"].AsList()[0];
   EXPECT_EQ(document["state"], Value("NOT CREATED"));
   EXPECT_EQ(document["workers"], Value(0));

@@ -130,6 +130,23 @@ TEST_F(DoctorNode, ThatIsGoneIsAFindingAndNoNode) {
   EXPECT_THAT(Codes(report_.findings), ElementsAre("node-gone"));
 }
 
+TEST_F(DoctorNode, OfWhatAWatchMakesAnewThatIsSaid) {
+  const std::string watch =
+      "podctl watch  (makes it anew by itself)  or  podctl apply --target pod.{pod}  (now)";
+  cloud_.EditNode({"p", "z", "research"}, [](Value& node) { node.Set("state", "PREEMPTED"); });
+  EXPECT_TRUE(Look());
+  AdviseWatch(record_, &report_);
+  EXPECT_EQ(report_.findings.at(0).to_do, watch);
+  report_ = {};
+  cloud_.RemoveNode({"p", "z", "research"});
+  EXPECT_FALSE(Look());
+  AdviseWatch(record_, &report_);
+  EXPECT_THAT(report_.findings.at(0).to_do, StartsWith("podctl apply")) << "it is not spot";
+  record_.applied.SetPath("schedulingConfig.spot", true);
+  AdviseWatch(record_, &report_);
+  EXPECT_EQ(report_.findings.at(0).to_do, watch);
+}
+
 // A pod whose node is still to come waits; it is not gone.
 // It was deleted, and made anew with another state.
 TEST_F(DoctorNode, OfAnotherStateIsNotThePods) {

@@ -50,6 +50,9 @@ class FakeObjects final : public KeptObjects {
 
 class NotedStory final : public KeptLogWatcher {
  public:
+  void OnStrangers(std::size_t pieces, int highest_worker) override {
+    told.push_back(fmt::format("{} of strangers up to {}", pieces, highest_worker));
+  }
   void OnWorkers(const std::vector<int>& numbers) override { workers = numbers; }
   void OnAttempt(const KeptPiece& first) override {
     told.push_back(fmt::format("attempt {} of {}", first.attempt, first.run));
@@ -284,6 +287,24 @@ TEST_F(KeptLogsTest, AWorkerThatThereIsNot) {
   const auto told = Read();
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, ErrorCode::kOutOfRange);
+}
+
+// Anybody may have written them; but a pod that was larger once has some of its own.
+TEST_F(KeptLogsTest, OfWorkersThatThereAreNotItIsSaid) {
+  Write(0, {{1, "a"}});
+  Write(4, {{1, "e"}});
+  Write(99'999, {{1, "z"}});
+  request_.count = 4;
+  ASSERT_TRUE(Read());
+  EXPECT_THAT(story_.told,
+              ElementsAre("2 of strangers up to 99999", "attempt 1 of 0123abcd-55", "0: a"));
+  EXPECT_THAT(story_.workers, ElementsAre(0));
+  story_ = {};
+  request_.count = 5;
+  request_.workers = "4";
+  ASSERT_TRUE(Read());
+  EXPECT_THAT(story_.told,
+              ElementsAre("1 of strangers up to 99999", "attempt 1 of 0123abcd-55", "4: e"));
 }
 
 TEST_F(KeptLogsTest, WorkersMayStandWithThePod) {

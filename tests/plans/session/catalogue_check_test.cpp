@@ -84,7 +84,8 @@ TEST_F(CatalogueCheckTest, AReplacementByWhatThereIsNotIsRefusedAndTheNearestNam
   const Diagnostic& problem = last.items().front();
   EXPECT_EQ(problem.suggestion, "did you mean `tpu-ubuntu2204-base`?");
   EXPECT_EQ(problem.context, "pods.three");
-  EXPECT_EQ(problem.place.line, 4);
+  EXPECT_EQ(problem.place.line, 6) << "where the version stands";
+  EXPECT_EQ(problem.place.column, 21);
   EXPECT_EQ(problem.detail,
             "`podctl versions --zone europe-west4-a` lists what there is. The node that there is "
             "stays as it is.");

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using testing::FakeWorkers;
 using testing::Harness;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::SessionHarness;
 
@@ -199,6 +200,11 @@ TEST_F(DueJobsTest, APlanTellsWhichJobsItEnds) {
   EXPECT_THAT(
       JobsEnded(run.plan, run.settled, [&](const std::string&) { return std::vector{train}; }),
       ElementsAre(begin + "its replacement ends it"));
+  // A start that the state has is told with its time, as a status does.
+  State known = run.settled;
+  podctl::Pods(known).at(PodAddress("research")).jobs["train"].since = "2026-11-25T21:58:00Z";
+  EXPECT_THAT(JobsEnded(run.plan, known, [&](const std::string&) { return std::vector{train}; }),
+              ElementsAre(HasSubstr("was started on pod.research at 2026-11-25T21:58:00Z, and")));
 }
 
 // ---- What a plan tells of them.

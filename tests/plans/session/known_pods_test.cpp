@@ -69,6 +69,10 @@ TEST_F(KnownPodsTest, TheApiIsAskedForHostKeysThatTheStateLacks) {
 
 TEST_F(KnownPodsTest, APodThatIsGoneIsKnownAndNotFound) {
   Edit([](PodRecord& record) { record.observed = Value(); });
+  watched_pods = {"research"};
+  EXPECT_EQ(Known().Find("research").error().hint,
+            "`podctl apply --target pod.research` makes it again.")
+      << "a pod that is not spot was deleted by somebody";
   EXPECT_TRUE(Known().Record("pod.research"));
   EXPECT_THAT(Known().Find("research").error().message, HasSubstr("pod `research` is gone"));
   EXPECT_EQ(Known().Find("other").error().code, ErrorCode::kNotFound);
@@ -91,8 +95,14 @@ TEST_F(KnownPodsTest, ASpotPodThatWasTakenIsToldAtOnce) {
   EXPECT_EQ(taken.error().code, ErrorCode::kFailedPrecondition);
   EXPECT_EQ(taken.error().message, "pod `research` is PREEMPTED: the service took its node back");
   EXPECT_THAT(taken.error().hint, HasSubstr("`podctl apply --target pod.research` makes it anew"));
+  watched_pods = {"research"};
+  EXPECT_EQ(
+      Known().Find("research/0").error().hint,
+      "`podctl watch` makes it anew, with its bootstrap; where none is at work, `podctl apply "
+      "--target pod.research` does.");
   cloud.RemoveNode(node);
   EXPECT_THAT(Known().Find("research").error().message, HasSubstr("is gone"));
+  EXPECT_THAT(Known().Find("research").error().hint, HasSubstr("`podctl watch` makes it again;"));
   cloud.FailNext("get", MakeError(ErrorCode::kUnavailable, "down"));
   EXPECT_TRUE(Known().Find("research")) << "nobody can tell, so it is tried";
 }
@@ -117,6 +127,8 @@ TEST_F(KnownPodsTest, OfAPodThatWasSuspendedItsQueuedResourceTells) {
   EXPECT_THAT(Advice(ssh::Outcome::kUnreachable),
               HasSubstr("its queued resource lab is SUSPENDED. `podctl apply --target "
                         "pod.research` asks for it anew."));
+  watched_pods = {"research"};
+  EXPECT_THAT(Advice(ssh::Outcome::kUnreachable), HasSubstr("`podctl watch` asks for it anew;"));
   Edit([](PodRecord& record) {
     record.observed = Value();
     record.goal = Recovering{"SUSPENDED", "2026-11-20T15:00:00Z"};

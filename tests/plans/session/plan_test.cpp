@@ -172,7 +172,10 @@ TEST_F(PlanSession, DestroysByAnEmptySpec) {
   Pods(Harness::Pod("a"));
   PlanRequest request = Request();
   request.plan.mode = PlanMode::kDestroy;
-  EXPECT_TRUE(Planned(request).plan.Empty());
+  const PlanRun run = Planned(request);
+  EXPECT_TRUE(run.plan.Empty());
+  EXPECT_THAT(run.notes, ElementsAre("There is no state in /project/podctl.state.json, so nothing "
+                                     "is known that could be destroyed."));
 }
 
 TEST_F(PlanSession, ATargetIsNotWithoutAWarning) {

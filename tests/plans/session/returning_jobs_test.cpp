@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "plans/session/awaited_jobs.h"
 #include "plans/session/due_jobs.h"
 #include "providers/workers/jobs.h"
 #include "tests/plans/session/session_harness.h"
@@ -417,6 +418,30 @@ TEST_F(ReturningJobsTest, AReplacedPodHasItsJobAgainWhereTheSpecSaysSo) {
   }
 }
 
+// It is the end that the spec asks for, so the run that finds it has not failed (docs/jobs.md).
+TEST_F(ReturningJobsTest, ThatNoRestartIsLeftFailsNoApply) {
+  Train("replacement");
+  Start(Applied());
+  WantedJob last = *Wanted();
+  last.attempt = 3;
+  ASSERT_TRUE(Edit().Swap("research", "train", Wanted(), last));
+  PlanRequest again = Request(true);
+  again.plan.replace = {"pod.research"};
+  PlanRun run = Planned(again);
+  struct Yes final : ApplyListener {
+    bool Approve(const PlanRun&) override { return true; }
+    void OnNoLogin(const Error&) override {}
+    EventSink& OnBegin() override { return events; }
+    testing::EventLog events;
+  } yes;
+  const ApplyEnd end = Apply(ToApply(), {}, yes, &run);
+  ASSERT_TRUE(end.result.ok());
+  run.lock.reset();
+  EXPECT_TRUE(AfterRun(run, end.result));
+  EXPECT_THAT(said, ElementsAre("used up 4"));
+  EXPECT_FALSE(Wanted());
+}
+
 TEST_F(ReturningJobsTest, APlanTellsThatItComesBack) {
   Train("replacement");
   Start(Applied());
@@ -436,6 +461,92 @@ TEST_F(ReturningJobsTest, AJobThatLeftTheSpecIsOnlyTold) {
   EXPECT_EQ(Look(run), WantedLook::kNothing);
   EXPECT_THAT(said, ElementsAre("not in the spec 1"));
   EXPECT_TRUE(Wanted());
+}
+
+// ---- What is told of those that do not run.
+
+class AwaitedJobsTest : public ReturningJobsTest {
+ protected:
+  using Waits = AwaitedJob::Waits;
+
+  AwaitedJobsTest() {
+    Train("connection");
+    spec_ = Planned(Request()).spec;
+    record_.current = {"research", "4711", Present{}};
+    wanted_.start = "12345678";
+    wanted_.uid = "4711";
+    wanted_.attempt = 2;
+    wanted_.since = FormatTimestamp(clock.Now());
+  }
+  // "<what it waits for> <attempt>"; "": nothing. `life`: of the job on both workers, of the run
+  // `start`; empty: they do not have it.
+  std::string Judge(const std::string& life, const std::string& start = "12345678") {
+    if (!life.empty()) {
+      for (int i = 0; i < 2; ++i) {
+        report_.found.push_back(
+            {i, *workers::ParseJobs({"podctl-jobs 1", Line(life, start), "end"})});
+      }
+    }
+    return JudgeReport(&report_);
+  }
+  std::string JudgeReport(const JobsReport* report) {
+    record_.jobs["train"] = wanted_;
+    const auto all = AwaitedJobs("research", record_, spec_, report, whole_, clock.Now());
+    report_ = {};
+    if (all.empty()) return "";
+    EXPECT_EQ(all[0].attempts, spec_.jobs.empty() ? 0 : 3);
+    const char* const names[] = {"pod", "look", "start", "unheard"};
+    return fmt::format("{} {}", names[static_cast<std::size_t>(all[0].waits)], all[0].attempt);
+  }
+  WorkerAnswer Silent() {
+    WorkerAnswer answer;
+    answer.result = FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "refused");
+    return answer;
+  }
+
+  podctl::Spec spec_;
+  PodRecord record_;
+  WantedJob wanted_;
+  JobsReport report_;
+  bool whole_ = true;
+};
+
+TEST_F(AwaitedJobsTest, WhatItsWorkersTellOfIsNotAwaited) {
+  EXPECT_EQ(Judge("running"), "");
+  EXPECT_EQ(Judge("running", "87654321"), "") << "somebody has started it anew";
+  EXPECT_EQ(Judge("ended"), "");
+  EXPECT_EQ(Judge("died"), "look 3");
+  EXPECT_EQ(Judge(""), "look 3");
+}
+
+TEST_F(AwaitedJobsTest, WithoutItsPodItWaitsForThat) {
+  EXPECT_EQ(JudgeReport(nullptr), "pod 3");
+  spec_ = {};
+  EXPECT_EQ(JudgeReport(nullptr), "pod 3") << "whether the spec is at hand or not";
+}
+
+TEST_F(AwaitedJobsTest, OnANewNodeItWaitsForItsStart) {
+  wanted_.uid = "another";
+  EXPECT_EQ(Judge(""), "look 3");
+  wanted_.uid = "4711";
+  wanted_.begins = true;
+  EXPECT_EQ(Judge(""), "start 2");
+  EXPECT_EQ(Judge("ended", "87654321"), "start 2") << "that was the one before";
+  clock.Advance(std::chrono::minutes(11));
+  EXPECT_EQ(Judge(""), "look 2") << "who was at it has died";
+}
+
+TEST_F(AwaitedJobsTest, OfSilentWorkersNobodyKnows) {
+  report_.answers = {Silent()};
+  EXPECT_EQ(Judge(""), "unheard 2");
+  whole_ = false;
+  EXPECT_EQ(Judge(""), "") << "it may run on those that were not asked";
+}
+
+TEST_F(AwaitedJobsTest, ForWhatItsSpecDoesNotSayItIsNotStarted) {
+  spec_.jobs.at(0).restart.on = {RestartReason::kPreemption};
+  EXPECT_EQ(Judge(""), "");
+  EXPECT_EQ(JudgeReport(nullptr), "pod 3");
 }
 
 // ---- The state that it is kept in.

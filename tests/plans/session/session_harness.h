@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -159,7 +160,8 @@ class SessionHarness : public PlanListener {
             [] { return LockInfo{}; },
             drain.get_token(),
             [this](const std::string& remark) { reported.push_back(remark); },
-            [this](const Error& why) { reported.push_back("forgotten: " + why.message); }};
+            [this](const Error& why) { reported.push_back("forgotten: " + why.message); },
+            [this](const std::string& pod) { return watched_pods.contains(pod); }};
   }
 
   State Stored() {
@@ -200,6 +202,7 @@ class SessionHarness : public PlanListener {
   std::stop_source leave;
   bool holder_lives = false;
   int keys_made = 0;
+  std::set<std::string> watched_pods;
   std::vector<std::string> opened;  // states
   std::vector<std::string> reported;
 };

@@ -729,6 +729,13 @@ TEST_F(LoaderTest, HandsOverVariablesAndADigestOfTheFiles) {
   EXPECT_EQ(LoadFiles().digest, spec.digest);
 }
 
+TEST_F(LoaderTest, OfASectionThatIsMisspeltItIsNotSaidThatItIsMissing) {
+  Load("project: p\nzone: europe-west4-a\npod:\n  a: {acceleratorType: v3-8}\n");
+  EXPECT_THAT(report_, HasSubstr("Error: unknown key `pod`\n  podctl.yaml:3:1"));
+  EXPECT_THAT(report_, HasSubstr("did you mean `pods`?"));
+  EXPECT_THAT(report_, Not(HasSubstr("there is no `pods`")));
+}
+
 TEST_F(LoaderTest, OnlyWhoAddsAPodMayLackThem) {
   Load("project: p\n");
   EXPECT_THAT(report_, HasSubstr("there is no `pods`"));

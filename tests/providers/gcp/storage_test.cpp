@@ -77,6 +77,19 @@ TEST(StoragePlace, IsABucketAndAPrefix) {
   EXPECT_EQ(text("gs://bucket/" + std::string(600, 'x')), "none");
 }
 
+TEST(StoragePlace, ThatProgramsAreHandedNeedsNoQuotes) {
+  for (const char* good : {"gs://my-bucket", "gs://my-bucket/x/y/", "gs://my-bucket/a=1,b:2@c+~"}) {
+    EXPECT_TRUE(ParsePlainStoragePlace(good)) << good;
+  }
+  for (const char* bad :
+       {"gs://bucket/a b", "gs://bucket/a'b", "gs://bucket/a\"b", "gs://bucket/`a`",
+        "gs://bucket/a[1]", "gs://bucket/a\\b", "gs://bucket/\u00e9", "gs://bucket/a*",
+        "gs://bucket/../x", "s3://bucket/x"}) {
+    EXPECT_FALSE(ParsePlainStoragePlace(bad)) << bad;
+  }
+  EXPECT_TRUE(ParseStoragePlace("gs://bucket/a b")) << "a state may be there";
+}
+
 TEST(StorageEndpoint, IsGooglesUnlessSomebodyNamesAnother) {
   const auto url = [](std::map<std::string, std::string> values) {
     const auto endpoint = FindStorageEndpoint(FixedEnvironment(std::move(values)));

@@ -275,6 +275,25 @@ TEST(PodVerdict, WithoutAWayOutTheCommandsThatMakeOneAreNamed) {
   EXPECT_THAT(Blamed(JudgeWorkers(workers)), IsEmpty());
 }
 
+// What a pod does without is no trouble; what needs it is told how to get it.
+TEST(PodVerdict, AWayOutThatNobodyAskedForIsNoted) {
+  auto workers = WellJoined(2);
+  for (ProbedWorker& worker : workers) {
+    worker.has_external = false;
+    worker.answer->egress = {NotReached("pypi.org")};
+  }
+  PodProbe probe = ProbeOf(2);
+  probe.egress_due = false;
+  const PodFindings found = JudgePodProbe(probe, workers, {"p", "us-central2", "vpc", "subnet"});
+  EXPECT_THAT(Blamed(found), IsEmpty());
+  ASSERT_THAT(found.notes, SizeIs(1));
+  EXPECT_THAT(
+      found.notes[0],
+      AllOf(HasSubstr("workers 0-1: it cannot connect to pypi.org:443: it has no external "
+                      "address, and no NAT lets it out (pypi.org:443 timed out); what needs "
+                      "that: gcloud compute routers create podctl-nat")));
+}
+
 // What a worker says is put into no command unquoted.
 TEST(PodVerdict, ANetworksNameIsQuoted) {
   auto workers = WellJoined(1);

@@ -175,6 +175,8 @@ void PodReader::ReadKeys(const YamlNode& map, const std::string& context, PodSpe
       ReportOutputOnly(reader_, *field, *entry.key, slot);
     } else if (auto value = ReadNodeField(reader_, *field, entry, slot)) {
       pod.node.Set(key, std::move(*value));
+      if (key == "acceleratorType") pod.type_place = entry.value->Place();
+      if (key == "runtimeVersion") pod.version_place = entry.value->Place();
     }
   }
   MetadataReader(reader_, files_, pod).Read(map, context);

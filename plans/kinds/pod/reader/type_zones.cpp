@@ -22,7 +22,7 @@ std::optional<Diagnostic> UndocumentedType(const PodSpec& pod) {
   Diagnostic diagnostic;
   diagnostic.severity = Severity::kWarning;
   diagnostic.summary = fmt::format("as far as podctl knows, {} has no {}", pod.zone, type);
-  diagnostic.place = pod.place;
+  diagnostic.place = pod.type_place.line > 0 ? pod.type_place : pod.place;
   diagnostic.context = fmt::format("pods.{}", pod.name);
   diagnostic.detail = fmt::format("It is in {}. `podctl types --zone {}` asks the service.",
                                   Join(zones, ", "), pod.zone);
