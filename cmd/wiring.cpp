@@ -78,19 +78,9 @@ http::CaSettings CertificatesFor(const Environment& environment, FileSystem& fil
   return {*file, "", "gcloud's core/custom_ca_certs_file"};
 }
 
-void TellOfWait(const http::Request& request, std::chrono::milliseconds wait) {
-  const auto url = http::ParseUrl(request.url);
-  RemarkOfAnyThread(fmt::format("{} is too busy or out of reach: the next try is in {}.",
-                                url ? url->Server() : std::string("the server"),
-                                FormatDuration(wait)));
-}
-
-// The same of a server that keeps a state, in the words of the other places.
-void TellOfStateWait(const http::Request& request, std::chrono::milliseconds wait) {
-  const auto url = http::ParseUrl(request.url);
+void TellOfWait(std::chrono::milliseconds wait, const std::string& why) {
   RemarkOfAnyThread(
-      fmt::format("Trying again in {}: {}, which keeps the state, is too busy or out of reach",
-                  FormatDuration(wait), url ? url->Server() : std::string("the server")));
+      fmt::format("Trying again in {}: {}", FormatDuration(wait), VisibleControls(why)));
 }
 
 // Of one request to a place that keeps states, and of what goes wrong with a lock there.
@@ -507,7 +497,7 @@ std::unique_ptr<StateStore> Wiring::OpenHttpStore(const std::string& url) {
   options.lock = options_.lock;
   return std::make_unique<HttpStore>(
       *std::move(place),
-      HttpStoreDoors{*parts_->http, parts_->files, parts_->clock, parts_->random, TellOfStateWait},
+      HttpStoreDoors{*parts_->http, parts_->files, parts_->clock, parts_->random, TellOfWait},
       LockHolder::ThisProcess(), kinds().remembered, std::move(options));
 }
 

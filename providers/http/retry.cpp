@@ -1,10 +1,13 @@
 #include "providers/http/retry.h"
 
 #include <curl/curl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
+
+#include "providers/http/url.h"
 
 namespace podctl::http {
 namespace {
@@ -44,6 +47,13 @@ milliseconds Backoff(const RetryPolicy& policy, int attempt, Random& random) {
   for (int i = 0; i < attempt; ++i) wait *= 2;
   wait = std::min(wait, static_cast<double>(policy.longest_wait.count()));
   return milliseconds(static_cast<std::int64_t>(wait * (0.5 + 0.5 * random.Uniform())));
+}
+
+std::string WhyAgain(const Request& request, const Result<Response>& result) {
+  if (!result) return result.error().message;
+  const auto url = ParseUrl(request.url);
+  return fmt::format("{} answered with HTTP status {}", url ? url->Server() : "the server",
+                     result->status);
 }
 
 // So that a server which never gets on with its answer holds nobody for longer than the whole.
@@ -86,7 +96,9 @@ Result<Response> SendWithRetry(Transport& transport, const Request& request,
       }
     }
     if (clock.Steady() + wait - start > policy.total) return result;
-    if (policy.on_long_wait && wait >= policy.reported_wait) policy.on_long_wait(request, wait);
+    if (policy.on_long_wait && wait >= policy.reported_wait) {
+      policy.on_long_wait(wait, WhyAgain(request, result));
+    }
     if (!clock.SleepFor(wait, stop)) {
       return MakeError(ErrorCode::kCancelled, "stopped while waiting to repeat a request");
     }

@@ -24,10 +24,10 @@ struct RetryPolicy {
   // No attempt starts later than this, and none but the first goes on after it, whatever the
   // request's own timeout is.
   std::chrono::milliseconds total{180'000};
-  // Told of a wait of `reported_wait` or more before it begins, on the thread of the call; may be
-  // empty.
+  // Told of a wait of `reported_wait` or more before it begins, and why it is waited ("cannot reach
+  // example.com: connection refused"), on the thread of the call; may be empty.
   std::chrono::milliseconds reported_wait{10'000};
-  std::function<void(const Request& request, std::chrono::milliseconds wait)> on_long_wait = {};
+  std::function<void(std::chrono::milliseconds wait, const std::string& why)> on_long_wait = {};
 };
 
 enum class Idempotency {

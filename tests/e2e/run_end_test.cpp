@@ -136,7 +136,8 @@ TEST_F(RunEndTest, NothingIsLeftWhenPodctlIsKilled) {
       << "what it writes then ends nobody";
   EXPECT_TRUE(Eventually([] { return IsGone("3000.5"); }));
   EXPECT_TRUE(Eventually([] {
-    return CountLines(box_->Run({"jobs", "research"}).out, "lone", "running") == 0;
+    const std::string jobs = box_->Run({"jobs", "research"}).out;
+    return CountLines(jobs, "lone", "running") + CountLines(jobs, "lone", "ending") == 0;
   }));
 }
 

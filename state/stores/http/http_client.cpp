@@ -123,9 +123,8 @@ std::chrono::milliseconds HttpStateClient::save_patience() const {
   return place_.retries ? policy_.total : kUsualSavePatience;
 }
 
-void HttpStateClient::TellOfAnother(std::chrono::milliseconds wait) const {
-  if (!policy_.on_long_wait) return;
-  policy_.on_long_wait(RequestOf(place_.update_method, place_.url, "", ""), wait);
+void HttpStateClient::TellOfAnother(std::chrono::milliseconds wait, const Error& why) const {
+  if (policy_.on_long_wait) policy_.on_long_wait(wait, why.message);
 }
 
 http::RetryPolicy HttpStateClient::PolicyWithin(std::chrono::milliseconds most) const {

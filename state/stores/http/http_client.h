@@ -23,7 +23,7 @@ namespace podctl {
 enum class HttpDeed { kRead, kSave, kLock, kUnlock };
 
 // A wait that is long enough to tell of, as http::RetryPolicy has it.
-using OnLongWait = std::function<void(const http::Request&, std::chrono::milliseconds)>;
+using OnLongWait = std::function<void(std::chrono::milliseconds wait, const std::string& why)>;
 
 // Thread safe, as far as its doors are, which must outlive it.
 class HttpStateClient {
@@ -35,8 +35,8 @@ class HttpStateClient {
   const http::RetryPolicy& policy() const { return policy_; }
   // How long a whole save may take, with its looks and repeats.
   std::chrono::milliseconds save_patience() const;
-  // That a save will be sent once more after `wait`.
-  void TellOfAnother(std::chrono::milliseconds wait) const;
+  // That a save will be sent once more after `wait`, since `why`.
+  void TellOfAnother(std::chrono::milliseconds wait, const Error& why) const;
 
   // The stored text; nullopt: there is none. What comes damaged (Content-MD5) is read again.
   // `most`: no request begins later than that, or lasts longer.

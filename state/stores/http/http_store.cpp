@@ -292,7 +292,7 @@ Result<void> HttpStore::Send() {
     }
     const Clock::SteadyTime now = clock_.Steady();
     if (attempt >= policy.attempts || now + pause >= deadline) return why;
-    if (now - began >= kSilence) client_->TellOfAnother(pause);
+    if (now - began >= kSilence) client_->TellOfAnother(pause, why);
     if (!clock_.SleepFor(pause, {})) return why;
     pause = std::min(2 * pause, policy.longest_wait);
   }

@@ -467,8 +467,6 @@ TEST_F(ReturningJobsTest, AJobThatLeftTheSpecIsOnlyTold) {
 
 class AwaitedJobsTest : public ReturningJobsTest {
  protected:
-  using Waits = AwaitedJob::Waits;
-
   AwaitedJobsTest() {
     Train("connection");
     spec_ = Planned(Request()).spec;

@@ -1,5 +1,6 @@
 #include "providers/http/retry.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -148,8 +149,9 @@ TEST_F(RetryTest, WaitsAsLongAsTheServerAsks) {
 // Else nobody knows whether it goes on.
 TEST_F(RetryTest, TellsOfALongWait) {
   std::vector<milliseconds> reported;
-  policy_.on_long_wait = [&](const Request&, milliseconds wait) {
+  policy_.on_long_wait = [&](milliseconds wait, const std::string& why) {
     EXPECT_LT(clock_.Elapsed(), wait) << "before it begins";
+    EXPECT_THAT(why, ::testing::EndsWith(" answered with HTTP status 429"));
     reported.push_back(wait);
   };
   transport_.Then(429, "", {{"retry-after", "9"}})

@@ -498,8 +498,9 @@ TEST(HttpStore, AServerThatIsAwayIsAskedForHalfAMinute) {
       std::vector<std::chrono::milliseconds> told;
       HttpStore store(world.Place(),
                       HttpStoreDoors{way, world.files, world.clock, world.random,
-                                     [&](const http::Request&, std::chrono::milliseconds wait) {
+                                     [&](std::chrono::milliseconds wait, const std::string& why) {
                                        told.push_back(wait);
+                                       EXPECT_THAT(why, HasSubstr("shut"));
                                      }},
                       world.NextHolder(), RememberedKinds());
       State state = SampleState();
@@ -531,7 +532,10 @@ TEST(HttpStore, ASaveThatIsNeverAnsweredEndsAfterAMinute) {
   int told = 0;
   HttpStore store(world.Place(),
                   HttpStoreDoors{way, world.files, world.clock, world.random,
-                                 [&](const http::Request&, std::chrono::milliseconds) { ++told; }},
+                                 [&](std::chrono::milliseconds, const std::string& why) {
+                                   ++told;
+                                   EXPECT_THAT(why, HasSubstr("no answer"));
+                                 }},
                   world.NextHolder(), RememberedKinds());
   State state = SampleState();
   Generation at;
