@@ -160,26 +160,24 @@ namespace {
 
 // What comes back with the pod and does not run now. `report`: nullptr: there is nobody to be
 // asked; `whole`: all of its workers were.
-std::vector<AwaitedJob> AwaitedOn(Wiring& wiring, const KnownPods& pods, const std::string& pod,
+std::vector<AwaitedJob> AwaitedOn(const ReturnQuestion& asked, const std::string& pod,
                                   const PodRecord& record, const JobsReport* report, bool whole) {
   if (record.jobs.empty()) return {};
   // The service may have taken a node of which the state does not know that yet.
   const bool silent = report != nullptr && report->found.empty();
-  if (silent && pods.AskLoss(pod, record, wiring.interrupt().drain())) report = nullptr;
-  Diagnostics ignored;  // a spec that is not at hand knows of no job
-  return AwaitedJobs(pod, record, wiring.ReadSpec(ignored), report, whole, wiring.clock().Now());
+  if (silent && asked.pods.AskLoss(pod, record, asked.stop)) report = nullptr;
+  return AwaitedJobs(pod, record, asked.read_spec(), report, whole, asked.clock.Now());
 }
 
 // Of a pod that has no workers, for the reason `why`.
-int ShowAwaitedAlone(Wiring& wiring, const KnownPods& pods, const std::string& pod,
-                     const Error& why) {
+int ShowAwaitedAlone(const ReturnQuestion& asked, const std::string& pod, const Error& why) {
   std::vector<AwaitedJob> awaited;
   if (why.code == ErrorCode::kFailedPrecondition) {
-    const auto record = pods.Record(pod);
-    if (record) awaited = AwaitedOn(wiring, pods, pod, *record, nullptr, true);
+    const auto record = asked.pods.Record(pod);
+    if (record) awaited = AwaitedOn(asked, pod, *record, nullptr, true);
   }
-  if (awaited.empty()) return wiring.reporter().ShowFailure(why);
-  wiring.reporter().Document(
+  if (awaited.empty()) return asked.reporter.ShowFailure(why);
+  asked.reporter.Document(
       [&] {
         Value document = JobsDocument(pod, {});
         document.Set("returning", AwaitedDocument(awaited));
@@ -195,18 +193,17 @@ int ShowAwaitedAlone(Wiring& wiring, const KnownPods& pods, const std::string& p
 
 }  // namespace
 
-void SayThatItReturns(Wiring& wiring, const KnownPods& pods, const std::string& pod,
-                      const std::string& job, bool lost) {
-  const auto record = pods.Record(pod);
+void SayThatItReturns(const ReturnQuestion& asked, const std::string& pod, const std::string& job,
+                      bool lost) {
+  const auto record = asked.pods.Record(pod);
   if (!record || !record->jobs.contains(job)) return;
-  Diagnostics ignored;
-  const Spec spec = wiring.ReadSpec(ignored);
+  const Spec spec = asked.read_spec();
   PodRecord only = *record;
   std::erase_if(only.jobs, [&](const auto& each) { return each.first != job; });
-  Reporter& reporter = wiring.reporter();
+  Reporter& reporter = asked.reporter;
   std::string how = WantedLines({{pod, only.jobs}});
   if (lost) {
-    const auto awaited = AwaitedJobs(pod, only, spec, nullptr, true, wiring.clock().Now());
+    const auto awaited = AwaitedJobs(pod, only, spec, nullptr, true, asked.clock.Now());
     how = AwaitedText(pod, awaited);
   }
   reporter.Note(how.substr(0, how.find('\n')));
@@ -221,8 +218,13 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
   Reporter& reporter = wiring.reporter();
   const std::string pod = BarePodName(options.pod);
   const KnownPods pods(wiring.pod_doors());
+  const auto read_spec = [&] {
+    Diagnostics ignored;
+    return wiring.ReadSpec(ignored);
+  };
+  const ReturnQuestion asked{reporter, pods, wiring.clock(), read_spec, wiring.interrupt().drain()};
   const auto chosen = pods.Choose(options.pod, options.workers);
-  if (!chosen) return ShowAwaitedAlone(wiring, pods, pod, chosen.error());
+  if (!chosen) return ShowAwaitedAlone(asked, pod, chosen.error());
   PodRounds rounds(pods, chosen->target.address, wiring.streams(), wiring.clock(), wiring.ssh(),
                    wiring.stops());
   const JobsReport report = ListJobs(*rounds, chosen->workers, "");
@@ -237,7 +239,7 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
   }
   const bool whole = chosen->workers.size() == chosen->target.workers.size();
   const PodRecord record = pods.Record(pod).value_or(PodRecord());
-  const auto awaited = AwaitedOn(wiring, pods, pod, record, &report, whole);
+  const auto awaited = AwaitedOn(asked, pod, record, &report, whole);
   reporter.Document(
       [&] {
         Value document = JobsDocument(pod, report.found);

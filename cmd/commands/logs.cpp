@@ -156,6 +156,12 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
     return options.follow || options.resume ? std::nullopt : kept.ShowInstead(why);
   };
   const KnownPods pods(wiring.pod_doors());
+  const auto read_spec = [&] {
+    Diagnostics ignored;
+    return wiring.ReadSpec(ignored);
+  };
+  const ReturnQuestion returning{reporter, pods, wiring.clock(), read_spec,
+                                 wiring.interrupt().drain()};
   auto chosen = pods.Choose(options.pod, options.workers);
   if (!chosen) {
     const bool is_gone = chosen.error().code == ErrorCode::kNotFound ||
@@ -163,7 +169,7 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
     const auto shown = is_gone ? instead(chosen.error()) : std::nullopt;
     if (shown) return *shown;
     reporter.ShowFailure(chosen.error());
-    if (is_gone) SayThatItReturns(wiring, pods, BarePodName(options.pod), options.job, true);
+    if (is_gone) SayThatItReturns(returning, BarePodName(options.pod), options.job, true);
     return reporter.FailedExitCode();
   }
   std::stop_source stop;
@@ -196,7 +202,7 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
       AnyIs(report.ends, LogEnd::Kind::kFailed) && ask(wiring.interrupt().drain()).loss.has_value();
   const bool nowhere =
       AllAre(report.ends, LogEnd::Kind::kFailed) || AllAre(report.ends, LogEnd::Kind::kDied);
-  if (lost || nowhere) SayThatItReturns(wiring, pods, pod, options.job, lost);
+  if (lost || nowhere) SayThatItReturns(returning, pod, options.job, lost);
   return code;
 }
 

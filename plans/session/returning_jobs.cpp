@@ -394,10 +394,12 @@ class Return {
     return Forget(news, ReturnNews::What::kNotForThat, last);
   }
 
-  // Takes it off the state, and tells why.
+  // Takes it off the state, and then tells why: who hears that it has ended may end this, or the
+  // pod.
   bool Forget(ReturnNews news, ReturnNews::What what, const WantedJob& wanted) {
+    const bool saved = Save(news, wanted, std::nullopt);
     Tell(news, what);
-    return Save(std::move(news), wanted, std::nullopt);
+    return saved;
   }
 
   bool Save(ReturnNews news, const WantedJob& before, const std::optional<WantedJob>& after) {

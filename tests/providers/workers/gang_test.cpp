@@ -397,7 +397,7 @@ TEST_F(GangTest, WhoHearsOfNobodyEndsToo) {
 }
 
 TEST_F(GangTest, OneLinkMayBeCut) {
-  gang_.assembly = std::chrono::seconds(30);  // they are started one after the other
+  gang_.assembly = std::chrono::seconds(10);  // they are started one after the other
   Gang cut = gang_;
   cut.members[0].address = "127.0.39.1";  // where nobody is
   Start("sleep 5; echo through", std::pair(std::size_t{2}, cut));
@@ -528,7 +528,7 @@ TEST_F(GangTest, WithoutPythonNothingIsStarted) {
 class AttachedGangTest : public GangTest {
  protected:
   AttachedGangTest() {
-    gang_.assembly = std::chrono::seconds(30);  // each begins when it is ready
+    gang_.assembly = std::chrono::seconds(10);  // each begins when it is ready
     said_.resize(kWorkers);
   }
   ~AttachedGangTest() override {
@@ -752,7 +752,7 @@ TEST_F(AttachedGangTest, WhenItIsKilledTheShellEndsTheRest) {
     ASSERT_TRUE(Told(i));
     EXPECT_EQ(Told(i)->worker, 5);
     EXPECT_EQ(Told(i)->reason, "connection");
-    EXPECT_EQ(Told(i)->cause, "was silent for 3s");
+    EXPECT_TRUE(Told(i)->cause.starts_with("was silent for ")) << Told(i)->cause;
   }
   ExpectNothingLeft();
 }
