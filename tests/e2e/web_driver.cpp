@@ -25,9 +25,15 @@ WebDriver::WebDriver(Sandbox& box) : box_(box), http_("podctl-e2e") {
   // Chromium leaves folders in TMPDIR.
   const std::string temporary = box_.Path("chromium-tmp");
   std::filesystem::create_directories(temporary);
-  driver_ = box_.StartProgram({"env", "TMPDIR=" + temporary, "chromedriver", "--port=0"});
   const std::string mark = "started successfully on port ";
-  if (!driver_->WaitForOut(mark)) {
+  // It lets the system choose a port of IPv6, and wants the same one of IPv4, which another program
+  // may have by then.
+  for (int tries = 0; tries < 5; ++tries) {
+    driver_ = box_.StartProgram({"env", "TMPDIR=" + temporary, "chromedriver", "--port=0"});
+    if (driver_->WaitForOut(mark)) break;
+    if (driver_->out().find("port not available") == std::string::npos) break;
+  }
+  if (driver_->out().find(mark) == std::string::npos) {
     ADD_FAILURE() << driver_->out() << driver_->err();
     return;
   }
