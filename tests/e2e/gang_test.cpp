@@ -6,6 +6,7 @@
 
 #include "providers/base/json.h"
 #include "tests/e2e/harness.h"
+#include "tests/support/long_case.h"
 
 namespace podctl::testing {
 namespace {
@@ -99,6 +100,7 @@ TEST_F(GangStoryTest, AttemptsFollowEachOtherAndAreToldFromAnywhere) {
 }
 
 TEST_F(GangStoryTest, ALostWorkerIsWaitedForAndAStartAnewIsOneOfAll) {
+  PODCTL_LONG_CASE(49);
   Job("echo $$ >~/command; echo up; sleep 1000\n", "{attempts: 4, on: [connection]}");
   ASSERT_EQ(box_->Run({"run", "train", "--detach"}).code, 0);
   ASSERT_TRUE(Eventually([] {
@@ -138,6 +140,7 @@ TEST_F(GangStoryTest, ALostWorkerIsWaitedForAndAStartAnewIsOneOfAll) {
 
 // Workers hear of a kill on another one from the first two.
 TEST_F(GangStoryTest, AKillThatNobodyCouldPassOnIsAnError) {
+  PODCTL_LONG_CASE(14);
   Job("echo up; sleep 1000\n", "{attempts: 1, on: [failure]}");
   ASSERT_EQ(box_->Run({"run", "train", "--detach"}).code, 0);
   ASSERT_TRUE(Eventually([] {
@@ -167,6 +170,7 @@ TEST_F(GangStoryTest, AKillThatNobodyCouldPassOnIsAnError) {
 
 // In a collective for ever: nobody fails, and nobody writes.
 TEST_F(GangStoryTest, AHangIsAReason) {
+  PODCTL_LONG_CASE(36);
   Job("echo attempt $PODCTL_ATTEMPT; [ $PODCTL_ATTEMPT = 2 ] || sleep 1000\n",
       "{attempts: 1, on: [hang], hang: 10s, backoff: 0s}");
   ASSERT_EQ(box_->Run({"run", "train", "--detach"}).code, 0);

@@ -10,6 +10,7 @@
 #include "providers/base/text.h"
 #include "tests/e2e/harness.h"
 #include "tests/e2e/web_driver.h"
+#include "tests/support/long_case.h"
 #include "tests/support/ssh_server.h"
 
 namespace podctl::testing {
@@ -152,6 +153,7 @@ TEST_F(NotebookTest, ItIsKeptAliveAndItsTokenIsNobodyElses) {
 
 // Where nothing can be installed: what is left of the attempt is not in the way of the next one.
 TEST_F(NotebookTest, AVenvThatWasCutShortIsNotPreferredAndTheErrorNamesTheWayOut) {
+  PODCTL_LONG_CASE(25);
   if (IsSkipped()) return;
   const Arguments again = {"apply", "--auto-approve", "--replace", "bootstrap.research.jupyter"};
   // So `python3 -m venv` leaves one in which it could not put pip.

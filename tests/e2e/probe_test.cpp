@@ -9,6 +9,7 @@
 
 #include "providers/base/json.h"
 #include "tests/e2e/harness.h"
+#include "tests/support/long_case.h"
 
 namespace podctl::testing {
 namespace {
@@ -89,6 +90,7 @@ TEST_F(ProbeStoryTest, AllWell) {
 }
 
 TEST_F(ProbeStoryTest, WhoLetsNobodyInAndWhoseClockIsWrongAreNamed) {
+  PODCTL_LONG_CASE(51);
   if (!BeginPython(2, "import socket; socket.socket.listen = lambda *some: None") ||
       !BeginPython(1, "import time; real = time.time; time.time = lambda: real() - 100")) {
     GTEST_SKIP() << "workers here have no PATH of their own";
@@ -118,6 +120,7 @@ TEST_F(ProbeStoryTest, WhoLetsNobodyInAndWhoseClockIsWrongAreNamed) {
 }
 
 TEST_F(ProbeStoryTest, OneThatIsKilledMeanwhileIsNamed) {
+  PODCTL_LONG_CASE(29);
   if (!BeginPython(3, "import time; time.sleep(1000)")) {
     GTEST_SKIP() << "workers here have no PATH of their own";
   }
@@ -147,6 +150,7 @@ TEST_F(ProbeStoryTest, ACtrlCEndsWhatWasStarted) {
 }
 
 TEST_F(ProbeStoryTest, ItMayBeAConditionOfReadiness) {
+  PODCTL_LONG_CASE(40);
   box_.WriteSpec(
       "  research: {acceleratorType: v3-32, runtimeVersion: tpu-vm-tf-2.11.0-pod, "
       "ssh: {check: probe}}\n");

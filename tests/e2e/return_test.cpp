@@ -9,6 +9,7 @@
 
 #include "providers/base/json.h"
 #include "tests/e2e/harness.h"
+#include "tests/support/long_case.h"
 
 namespace podctl::testing {
 namespace {
@@ -223,6 +224,7 @@ TEST_F(ReturnTest, CodeThatWasNeverCommittedIsNotReplacedByAnother) {
 }
 
 TEST_F(ReturnTest, ItsRestartsAreCountedThroughAllItsPods) {
+  PODCTL_LONG_CASE(55);
   Begin("{attempts: 1, on: [preemption]}");
   StartJob();
   Preempt();
@@ -242,6 +244,7 @@ TEST_F(ReturnTest, ItsRestartsAreCountedThroughAllItsPods) {
 
 // One machine was restarted, by whomever; on the others it still runs.
 TEST_F(ReturnTest, WhatOneWorkerHasLostComesBackOnAll) {
+  PODCTL_LONG_CASE(36);
   Begin("{attempts: 3, on: [connection]}");
   StartJob();
   auto watch = StartWatch();
@@ -257,6 +260,7 @@ TEST_F(ReturnTest, WhatOneWorkerHasLostComesBackOnAll) {
 
 // As gcloud has it played: a worker is rebooted, and the node is READY all the while.
 TEST_F(ReturnTest, AfterTheMaintenanceOfOneWorkerItComesBackOnAll) {
+  PODCTL_LONG_CASE(13);
   Begin("{attempts: 3, on: [maintenance]}", "1s");
   StartJob();
   auto watch = StartWatch();
@@ -273,6 +277,7 @@ TEST_F(ReturnTest, AfterTheMaintenanceOfOneWorkerItComesBackOnAll) {
 }
 
 TEST_F(ReturnTest, AfterARepairOfItsNodeItComesBack) {
+  PODCTL_LONG_CASE(12);
   Begin("{attempts: 3, on: [maintenance]}");
   StartJob();
   auto watch = StartWatch();
@@ -344,6 +349,7 @@ TEST_F(ReturnTest, AJobOfAStoppedPodComesBackWhenItIsStartedAgain) {
 }
 
 TEST_F(ReturnTest, AJobOfAReplacedPodIsLeftWhereTheSpecDoesNotSayReplacement) {
+  PODCTL_LONG_CASE(10);
   Begin("{attempts: 3, on: [preemption]}");
   StartJob();
   const RunResult apply = box_.Run({"apply", "--auto-approve", "--replace", "pod.research"});

@@ -15,6 +15,7 @@
 #include "providers/base/text.h"
 #include "tests/e2e/harness.h"
 #include "tests/support/folders.h"
+#include "tests/support/long_case.h"
 
 namespace podctl::testing {
 namespace {
@@ -147,6 +148,7 @@ TEST_F(RunTest, NothingStartsWhenOneWorkerCannotBeMadeReady) {
 
 // A tool hears of it too, and finds a results.json of what came of nothing.
 TEST_F(RunTest, AToolHearsThatNothingWasStarted) {
+  PODCTL_LONG_CASE(20);
   Job("    command: [\"true\"]\n");
   const std::string node = "projects/my-project/locations/europe-west4-a/nodes/research";
   const auto act = [&](const std::string& action) {
@@ -300,6 +302,7 @@ TEST_F(RunTest, HereItIsTheSameCommandWithoutATpu) {
 }
 
 TEST_F(RunTest, AStalledHeartbeatStartsXlaDistAgain) {
+  PODCTL_LONG_CASE(23);
   Job("    launcher: xla_dist\n"
       "    command: [\"echo run >>runs; [ $(wc -l <runs) = 2 ] && exit 0; echo "
       "torch_xla.core.xla_model::mark_step >&2; exec sleep 1000\"]\n"

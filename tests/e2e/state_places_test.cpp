@@ -8,6 +8,7 @@
 
 #include "providers/base/json.h"
 #include "tests/e2e/harness.h"
+#include "tests/support/long_case.h"
 
 namespace podctl::testing {
 namespace {
@@ -52,6 +53,7 @@ class StatePlacesTest : public ::testing::Test {
 };
 
 TEST_F(StatePlacesTest, AnOutageAndAKillLoseNothingThatWasKnown) {
+  PODCTL_LONG_CASE(35);
   Begin("2s");
   UseBucket();
   auto run = box_.Start({"apply", "--auto-approve"});

@@ -18,6 +18,7 @@
 #include "providers/workers/jobs.h"
 #include "providers/workers/runs.h"
 #include "tests/providers/workers/worker_shell.h"
+#include "tests/support/long_case.h"
 
 namespace podctl::workers {
 namespace {
@@ -274,6 +275,7 @@ TEST_F(GangTest, WhatTheSpecDoesNotNameIsNoReasonToStartAgain) {
 
 // Each process of it in turn, on both hubs and on another.
 TEST_F(GangTest, NoProcessIsMissedForLong) {
+  PODCTL_LONG_CASE(20);
   gang_.restarts = 100;
   gang_.on = {"killed"};
   Start(
@@ -374,6 +376,7 @@ TEST_F(GangTest, AWorkerThatIsGoneIsNotWaitedForInVain) {
 }
 
 TEST_F(GangTest, WhoHearsOfNobodyEndsToo) {
+  PODCTL_LONG_CASE(14);
   gang_.restarts = 5;
   gang_.on = {"connection"};
   Start("echo up; exec sleep 1000");
@@ -721,7 +724,7 @@ TEST_F(AttachedGangTest, ASlowReaderHoldsUpNoSignOfLife) {
   std::mutex reads;
   reads.lock();
   Begin(
-      "[ $PODCTL_WORKER != 2 ] || { echo up; exec yes >&2; }\n"
+      "[ $PODCTL_WORKER != 2 ] || { echo up; exec yes $(printf %04000d 0) >&2; }\n"
       // Longer than a silence may last.
       "[ $PODCTL_WORKER != 0 ] || { sleep 7; exit 3; }\n"
       "sleep 1000",
