@@ -43,6 +43,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import threading
 import time
 
 TICK = 0.1  # seconds between two looks at the command
@@ -252,6 +253,7 @@ class Gang:
         self.grown_before = {}  # of each member: how far its log had grown when that was begun
         self.log_size = self.grown = 0
         self.command = None
+        self.died = None  # when it ended by itself, of day
         self.cut = False  # it was still running when it was ended from here
         self.guard = None
         self.to_guard = None
@@ -360,11 +362,13 @@ class Gang:
             or any(m[:2] == over and m[2] != 0 for m in self.members())
         )
 
-    def fail(self, reason, cause, member=None):
-        after = max(0, int((now() - self.began) * 1000))
+    def fail(self, reason, cause, member=None, when=None):
+        """`when`: of day, where that is not now."""
+        ago = time.time() - when if when else 0
+        after = max(0, int((now() - ago - self.began) * 1000))
         who = self.me if member is None else member
         # By the time of day: one that was begun later than others has lived for less long than they.
-        when = int(time.time() * 1000)
+        when = int((time.time() - ago) * 1000)
         self.learn("f %d" % self.attempt, [when, who, reason, printable(cause), after])
 
     def describe(self, attempt):
@@ -643,6 +647,9 @@ class Gang:
                 self.fail("failure", "could not start it: %s" % error.strerror)
                 code = 126
         self.tell_status()
+        self.died = None
+        if self.command:
+            threading.Thread(target=self.await_end, args=(self.command,), daemon=True).start()
         due = ended = None
         while self.command:
             ended = self.command.poll()
@@ -662,6 +669,9 @@ class Gang:
         if code != 0 or self.is_to_end():
             await self.end_processes()
             if self.command:
+                until = now() + 1
+                while self.command.poll() is None and now() < until:
+                    await asyncio.sleep(TICK / 10)  # the thread that waits for it takes its code
                 ended = self.command.poll()
                 ended = -9 if ended is None else ended
                 code = 128 - ended if ended < 0 else ended
@@ -671,6 +681,12 @@ class Gang:
         self.tell_status()
         return code
 
+    def await_end(self, command):
+        """Who dies of another's end does so within milliseconds: what counts is when, and not when
+        somebody looked."""
+        command.wait()
+        self.died = time.time()
+
     async def judge_end(self, code):
         reason, cause = "failure", "ended with exit code %d" % code
         if code > 128:
@@ -678,7 +694,7 @@ class Gang:
         event = await self.aside(event_of_host)
         if event:
             reason, cause = event[0], "%s: %s" % (cause, event[1])
-        self.fail(reason, cause)
+        self.fail(reason, cause, when=self.died)
 
     @staticmethod
     async def aside(function, *arguments):
