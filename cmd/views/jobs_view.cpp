@@ -140,6 +140,7 @@ std::string GangText(const std::string& job, const workers::GangNews& gang, int 
                         first->cause, FormatDuration(first->after), of,
                         first->worker ? "the others were" : "all were");
   }
+  if (gang.attached) return text;
   const std::string anew = fmt::format("`podctl run {} --detach` starts all of them anew", job);
   if (!gang.waiting.empty()) {
     text += fmt::format("{}: waiting for worker{} {}, without which it does not go on; {}.\n", job,

@@ -254,7 +254,8 @@ std::string EndedLines(const AttemptResult& result, int per_slice) {
   std::vector<int> asked;
   for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
     const ssh::WorkerResult& each = result.outcome.results[i];
-    if (each.outcome != Outcome::kCancelled) continue;
+    // Who was silent is the cause, whatever has become of it since.
+    if (each.outcome != Outcome::kCancelled || (result.told && result.first == i)) continue;
     (each.ended ? ended : asked).push_back(result.outcome.jobs[i].worker.index);
   }
   const std::string why = result.first && !result.outcome.interrupted ? " because of it" : "";

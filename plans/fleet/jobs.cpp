@@ -351,6 +351,13 @@ DetachedStart StartOfCommand(const std::string& name, const std::string& pod,
   return start;
 }
 
+std::optional<Error> WhyNotToStart(WorkerRounds& rounds, const DetachedStart& start) {
+  const JobsReport look = ListJobs(rounds, start.workers, start.name);
+  if (!AllAnswered(look.answers)) return std::nullopt;
+  const WorkerAccess& any = start.workers.front();
+  return Decide(any.pod, any.per_slice, start.name, DigestOf(start), look.found).refusal;
+}
+
 StartReport StartJob(WorkerRounds& rounds, Random& random, const DetachedStart& detached,
                      const std::function<void(const StartEvent&)>& on_event) {
   StartReport report;

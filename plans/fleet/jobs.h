@@ -114,6 +114,10 @@ struct StartReport {
 
   bool Whole() const { return begun && started.size() == answers.size(); }
 };
+// Why StartJob would start nothing now: a job of this name is at work, be it another one or this.
+// nullopt: nothing is known against it; who does not answer is StartJob's to tell.
+std::optional<Error> WhyNotToStart(WorkerRounds& rounds, const DetachedStart& start);
+
 // Starts it on all of its workers, or on none when one of them cannot be asked. Where a start was
 // cut short, the same command under the same name starts what is missing; what is left of a gang is
 // ended, and all of it is started anew. `on_event` is called at

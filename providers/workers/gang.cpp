@@ -95,6 +95,7 @@ bool ReadGangLine(std::string_view line, GangNews* news) {
     news->first = std::move(first);
     return true;
   }
+  if (kind == "attached") return news->attached = true;
   if (kind != "waiting") return false;
   std::vector<int> waiting;
   while (!line.empty() && waiting.size() < kMostWaiting) {

@@ -80,6 +80,7 @@ struct GangNews {
   std::optional<First> first;  // who failed first, of this attempt or of the one before
   // On whose end the next attempt, or the end of all, waits here.
   std::vector<int> waiting;
+  bool attached = false;  // whether it begins again is for the podctl that runs it
 };
 // Takes a line of it; false for one that is none.
 bool ReadGangLine(std::string_view line, GangNews* news);

@@ -231,6 +231,7 @@ class Group:
 
 
 class Gang:
+    SAID = []  # of itself, beside what is known
     FILES = ("gang", "began", "exit.new", "over.new", "relays")  # whose room is taken at the start
 
     def __init__(self, job, config, fds, left=None):
@@ -307,6 +308,7 @@ class Gang:
         # Not for those that are about to end.
         if waiting and self.ended_at and now() - self.ended_at > PATIENCE:
             lines.append("waiting " + ",".join(map(str, waiting[:50])))
+        lines += self.SAID
         text = "\n".join(map(printable, lines)) + "\n"
         if text != self.status:
             self.status = text
@@ -757,7 +759,7 @@ class Gang:
             self.tell_status()
             # Later than the slowest end of what can still be heard.
             late = failure or self.asked
-            late = late and now() - began > self.config["grace"] + 2 * KILL_TIME
+            late = late and now() - began > self.patience()
             if late and not again:
                 return None  # nothing would come of the end of who is lost
             if failure and late and not told:
@@ -765,6 +767,9 @@ class Gang:
                 names = ", ".join(self.name(i) for i in self.not_ended()[:20])
                 self.log("%s; waiting for %s" % (self.describe(self.attempt), names))
             await asyncio.sleep(TICK)
+
+    def patience(self):
+        return self.config["grace"] + 2 * KILL_TIME
 
     async def pause(self):
         """Attempts that fail quickly follow each other slower and slower."""
@@ -939,6 +944,7 @@ class Gang:
 
 class AttachedGang(Gang):
     FILES = ("gang", "began")
+    SAID = ["attached"]
 
     def __init__(self, job, config, fds, shell):
         super().__init__(job, config, fds)
@@ -1056,6 +1062,10 @@ class AttachedGang(Gang):
 
     def is_to_judge(self):
         return super().is_to_judge() or bool(self.left and self.not_ended())
+
+    def patience(self):
+        # One that podctl ends has nothing to tell that others would wait for.
+        return LINGER if self.asked else super().patience()
 
     async def end_processes(self):
         if not self.left:

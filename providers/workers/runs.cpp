@@ -58,7 +58,10 @@ constexpr const char* kBook = R"sh(
   keep)
     trap "" HUP INT PIPE QUIT TERM
     while read -r rest; do :; done
-    [ ! -e "$job/over" ] && is_alive "$job" && [ "$pid" = $$ ] || exit
+    [ ! -e "$job/over" ] || exit
+    # Of one that was killed what stands by the command ends it, if that is left.
+    is_alive "$job" || { [ -n "$podctl_gang" ] && kill -0 $podctl_gang 2>/dev/null && exit; }
+    [ "$pid" = $$ ] || exit
     # Of a gang, its program is to know that nobody has ended it on purpose.
     [ -d "$job/ending" ] || true >"$job/lost"
     end_job "the worker: the connection of $podctl_owner was lost" ""
@@ -127,6 +130,7 @@ podctl_run_gang() {
   read -r podctl_code podctl_answer <&5 && return
   wait $podctl_gang
   podctl_code=$?
+  echo "podctl-run $podctl_id unsupervised" >&4
   podctl_answer=$podctl_code
 }
 podctl_run_script() {
@@ -185,7 +189,8 @@ constexpr const char* kEndRun = R"sh(
 job=$jobs/$name
 there=
 ! sound "$job" || { read -r there <"$job/run"; } 2>/dev/null
-if [ "$there" = "$run" ] && is_alive "$job"; then
+# Its supervisor may have been killed, and with it whoever could have ended the command.
+if [ "$there" = "$run" ] && [ ! -s "$job/exit" ]; then
   trap "" HUP INT PIPE QUIT TERM
   end_job "$because" "$grace" && exit 80
   exit 81
@@ -289,6 +294,10 @@ std::optional<std::string> ReadEndedBy(std::string_view own, const std::string& 
   const std::string mark = OwnMark(run) + "ended-by ";
   if (!own.starts_with(mark)) return std::nullopt;
   return VisibleControls(own.substr(mark.size(), kLongestOwner));
+}
+
+bool IsUnsupervised(std::string_view own, const std::string& run) {
+  return own == OwnMark(run) + "unsupervised";
 }
 
 std::optional<GangNews::First> ReadFirst(std::string_view own, const std::string& run) {

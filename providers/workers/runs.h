@@ -71,6 +71,9 @@ std::size_t OwnLineIn(std::string_view line, const std::string& run);
 // What such a line tells; nullopt: another thing. As the worker says it: it may be anything, but
 // for control characters, and is cut.
 std::optional<std::string> ReadEndedBy(std::string_view own, const std::string& run);
+// Of a gang: the program that stood by the command was killed, and its shell ends what is left. The
+// other workers do not know.
+bool IsUnsupervised(std::string_view own, const std::string& run);
 std::optional<GangNews::First> ReadFirst(std::string_view own, const std::string& run);
 
 struct RunsEnd {

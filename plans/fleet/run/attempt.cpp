@@ -40,6 +40,10 @@ std::optional<RestartReason> ReasonOfGang(std::string_view name) {
   return std::nullopt;
 }
 
+bool IsOfCommand(RestartReason reason) {
+  return reason == RestartReason::kFailure || reason == RestartReason::kKilled;
+}
+
 // What the workers do, on its way to who watches: opens the gate, and knows who failed first.
 class Supervisor final : public ssh::Observer {
  public:
@@ -140,7 +144,7 @@ class Supervisor final : public ssh::Observer {
     if (stream == ssh::Stream::kErr) {
       if (line == workers::kStagedLine && Stage(job)) return 0;
       const std::size_t own = workers::OwnLineIn(line, plan_.run.id);
-      if (own < line.size() && Hear(line.substr(own))) return own;
+      if (own < line.size() && Hear(job, line.substr(own))) return own;
     }
     if (!heartbeat_ || line.find(kStepLine) == std::string_view::npos) return line.size();
     const std::lock_guard lock(mutex_);
@@ -183,12 +187,13 @@ class Supervisor final : public ssh::Observer {
   }
 
   // False for what is no line of podctl's own.
-  bool Hear(std::string_view own) {
+  bool Hear(std::size_t job, std::string_view own) {
     const auto who = workers::ReadEndedBy(own, plan_.run.id);
     const auto first = workers::ReadFirst(own, plan_.run.id);
     const std::lock_guard lock(mutex_);
     if (!result_.started) return false;
     if (first) return HearFirst(*first);
+    if (workers::IsUnsupervised(own, plan_.run.id)) return HearThatItIsAlone(job);
     if (!who) return false;
     if (stop_.stop_requested()) return true;  // it says what it was told from here
     if (result_.ended_by.empty()) result_.ended_by = *who;
@@ -208,11 +213,22 @@ class Supervisor final : public ssh::Observer {
     const auto index = static_cast<std::size_t>(worker - plan_.workers.begin());
     const bool known = result_.told || result_.first.value_or(index) != index;
     if (known || stop_.stop_requested() || !result_.ended_by.empty()) return true;
-    result_.told = ToldFailure{*reason, first.cause};
+    result_.told = ToldFailure{*reason, first.cause, IsOfCommand(*reason)};
     if (result_.first) return true;
     result_.first = index;
     result_.first_after = std::min(first.after, SinceStart());
     if (!first_at_) first_at_ = clock_.Steady();
+    return true;
+  }
+
+  // Nobody on its machine can tell the others.
+  bool HearThatItIsAlone(std::size_t job) {
+    if (!plan_.gang || result_.first || stop_.stop_requested()) return true;
+    result_.told =
+        ToldFailure{RestartReason::kKilled, "lost its supervisor, which was killed", false};
+    result_.first = job;
+    result_.first_after = SinceStart();
+    End();
     return true;
   }
 
@@ -375,22 +391,17 @@ bool LinkBroke(const ssh::WorkerResult& result) {
   return result.outcome == Outcome::kLost || result.outcome == Outcome::kUnreachable;
 }
 
-bool IsOfCommand(RestartReason reason) {
-  return reason == RestartReason::kFailure || reason == RestartReason::kKilled;
-}
-
 }  // namespace
 
 std::string CauseOfFirst(const AttemptResult& result) {
   const ssh::WorkerResult& first = result.outcome.results[*result.first];
   const bool ended = first.outcome == Outcome::kExited || first.outcome == Outcome::kSignaled;
-  const bool as_told =
-      result.told && !LinkBroke(first) && (!ended || !IsOfCommand(result.told->reason));
+  const bool as_told = result.told && !LinkBroke(first) && (!ended || !result.told->of_command);
   return as_told ? result.told->cause : CauseOfEnd(first);
 }
 
 bool IsFirstByMachine(const AttemptResult& result) {
-  return result.told && !IsOfCommand(result.told->reason);
+  return result.told && !result.told->of_command;
 }
 
 JobEnd EndOf(const AttemptResult& result) {

@@ -39,7 +39,8 @@ struct AttemptPlan {
 // Why a worker of a gang failed, as the gang's workers have told it.
 struct ToldFailure {
   RestartReason reason = RestartReason::kFailure;
-  std::string cause;  // behind the worker's name: "was silent for 30s"
+  std::string cause;       // behind the worker's name: "was silent for 30s"
+  bool of_command = true;  // by whose end it was seen; else of its machine, or of who stands by it
 };
 
 struct AttemptResult {

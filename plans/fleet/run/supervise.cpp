@@ -302,15 +302,19 @@ DetachReport DetachJob(const DetachDoors& doors, const Spec& spec, const JobSpec
     const DrainRequest drain{request.drain_jobs, true, "", request.owner};
     done.blocker = DrainForJob(doors.rounds, *ready, job, drain, hooks.on_event);
   }
-  if (request.sync && !done.blocker) {
-    done.blocker = SyncForJob(doors.rounds, {doors.files, *spec.withheld}, ready->workers, job,
-                              hooks.on_event);
-  }
-  if (done.blocker) return done;
   done.start = StartOfJob(*ready, job);
   done.start.run_end = request.start;
   if (done.start.gang) done.start.gang->first = request.attempt;
+  if (request.sync && !job.sync.empty() && !done.blocker) {
+    // The files of one that is at work are not to change under it.
+    done.report.refusal = WhyNotToStart(doors.rounds, done.start);
+    if (!done.report.refusal) {
+      done.blocker = SyncForJob(doors.rounds, {doors.files, *spec.withheld}, ready->workers, job,
+                                hooks.on_event);
+    }
+  }
   done.target = std::move(ready->target);
+  if (done.blocker || done.report.refusal) return done;
   done.report = StartJob(doors.rounds, doors.random, done.start,
                          [&](const StartEvent& news) { hooks.on_start(done.start, news); });
   return done;
