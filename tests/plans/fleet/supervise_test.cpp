@@ -12,6 +12,7 @@
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/fake_provider.h"
 #include "tests/support/fake_workers.h"
 #include "tests/support/kinds.h"
@@ -267,6 +268,21 @@ TEST_F(SuperviseTest, AGangSaysItselfWhoFailedFirst) {
   EXPECT_EQ(CauseOfFirst(report.result), "exit code 3");
   EXPECT_EQ(watcher_.own_lines, 3);
   EXPECT_THAT(watcher_.lines, Not(Contains(HasSubstr("podctl-run"))));
+}
+
+// Nobody on its machine is left to tell the others: they are ended at once.
+TEST_F(SuperviseTest, OneWhoseSupervisorWasKilledIsToldByItsShell) {
+  at_start_ = [](int worker, int) {
+    if (worker == 1) return Answer{};
+    return Answer{{}, {"podctl-run 0a0b unsupervised"}, FakeWorkers::Exit(137)};
+  };
+  const RunReport report = Run();
+  EXPECT_EQ(report.result.first, std::optional<std::size_t>(0));
+  ASSERT_TRUE(report.result.told);
+  EXPECT_EQ(report.result.told->reason, RestartReason::kKilled);
+  EXPECT_EQ(CauseOfFirst(report.result), "lost its supervisor, which was killed");
+  EXPECT_TRUE(IsFirstByMachine(report.result));
+  EXPECT_EQ(report.result.outcome.results[1].outcome, ssh::Outcome::kCancelled);
 }
 
 // It may be saving its checkpoint: a second TERM would end many a program at once.
@@ -613,6 +629,26 @@ TEST_F(PrepareTest, WhoGivesNoAnswerHinders) {
   earlier_ = {{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "refused")};
   EXPECT_EQ(Run().end, End::kNotBegun);
   EXPECT_THAT(watcher_.lines, ElementsAre("hindrance: no answer"));
+}
+
+// Its files would change under it.
+TEST_F(PrepareTest, NothingIsCopiedForADetachedStartThatIsRefused) {
+  request_.drain = false;
+  job_.sync.push_back({"/nowhere", "src", {}});
+  questions_ = [](const ssh::Job& job) {
+    if (job.command != workers::ListCommand("train")) return Answer{};
+    return Lines({"podctl-jobs 1", "job train r running 0 1795184000 0 0 python3 t.py", "end"});
+  };
+  WorkerRounds rounds(workers_, noted_rounds_, stop_.get_token(), {});
+  testing::FakeRandom random;
+  const DetachReport done =
+      DetachJob({rounds, files_, random, pod_}, spec_, job_, request_,
+                {[](const PrepareEvent&) {}, [](const DetachedStart&, const StartEvent&) {}});
+  EXPECT_FALSE(done.blocker);
+  ASSERT_TRUE(done.report.refusal);
+  EXPECT_EQ(done.report.refusal->code, ErrorCode::kAlreadyExists);
+  EXPECT_THAT(done.target.workers, SizeIs(2));
+  EXPECT_THAT(noted_rounds_.doings, Not(Contains(HasSubstr("copying"))));
 }
 
 TEST_F(PrepareTest, FilesAreBroughtOnceForTheSameNode) {
