@@ -40,10 +40,6 @@ std::optional<RestartReason> ReasonOfGang(std::string_view name) {
   return std::nullopt;
 }
 
-bool IsOfCommand(RestartReason reason) {
-  return reason == RestartReason::kFailure || reason == RestartReason::kKilled;
-}
-
 // What the workers do, on its way to who watches: opens the gate, and knows who failed first.
 class Supervisor final : public ssh::Observer {
  public:
@@ -213,7 +209,7 @@ class Supervisor final : public ssh::Observer {
     const auto index = static_cast<std::size_t>(worker - plan_.workers.begin());
     const bool known = result_.told || result_.first.value_or(index) != index;
     if (known || stop_.stop_requested() || !result_.ended_by.empty()) return true;
-    result_.told = ToldFailure{*reason, first.cause, IsOfCommand(*reason)};
+    result_.told = ToldFailure{*reason, first.cause};
     if (result_.first) return true;
     result_.first = index;
     result_.first_after = std::min(first.after, SinceStart());
@@ -225,7 +221,7 @@ class Supervisor final : public ssh::Observer {
   bool HearThatItIsAlone(std::size_t job) {
     if (!plan_.gang || result_.first || stop_.stop_requested()) return true;
     result_.told =
-        ToldFailure{RestartReason::kKilled, "lost its supervisor, which was killed", false};
+        ToldFailure{RestartReason::kKilled, "lost its supervisor, which was killed", true};
     result_.first = job;
     result_.first_after = SinceStart();
     End();
@@ -393,15 +389,19 @@ bool LinkBroke(const ssh::WorkerResult& result) {
 
 }  // namespace
 
+bool ToldFailure::IsOfCommand() const {
+  return !unsupervised && (reason == RestartReason::kFailure || reason == RestartReason::kKilled);
+}
+
 std::string CauseOfFirst(const AttemptResult& result) {
   const ssh::WorkerResult& first = result.outcome.results[*result.first];
   const bool ended = first.outcome == Outcome::kExited || first.outcome == Outcome::kSignaled;
-  const bool as_told = result.told && !LinkBroke(first) && (!ended || !result.told->of_command);
+  const bool as_told = result.told && !LinkBroke(first) && (!ended || !result.told->IsOfCommand());
   return as_told ? result.told->cause : CauseOfEnd(first);
 }
 
 bool IsFirstByMachine(const AttemptResult& result) {
-  return result.told && !result.told->of_command;
+  return result.told && !result.told->IsOfCommand();
 }
 
 JobEnd EndOf(const AttemptResult& result) {

@@ -39,8 +39,10 @@ struct AttemptPlan {
 // Why a worker of a gang failed, as the gang's workers have told it.
 struct ToldFailure {
   RestartReason reason = RestartReason::kFailure;
-  std::string cause;       // behind the worker's name: "was silent for 30s"
-  bool of_command = true;  // by whose end it was seen; else of its machine, or of who stands by it
+  std::string cause;          // behind the worker's name: "was silent for 30s"
+  bool unsupervised = false;  // who stood by its command was killed
+
+  bool IsOfCommand() const;  // else its own end tells nothing
 };
 
 struct AttemptResult {

@@ -79,7 +79,7 @@ class GangTest : public ::testing::Test {
 
   GangTest() {
     gang_.certificate = *MakeCertificate();
-    gang_.silence = std::chrono::seconds(3);
+    gang_.silence = std::chrono::seconds(6);
     gang_.beat = std::chrono::milliseconds(300);
     gang_.longest_pause = std::chrono::seconds(1);
     gang_.first_pause = std::chrono::seconds(0);
@@ -336,9 +336,9 @@ TEST_F(GangTest, AWorkerThatIsGoneIsWaitedFor) {
     EXPECT_EQ(status.state, State::kRunning);
     EXPECT_EQ(First(i).reason, "connection");
     EXPECT_EQ(First(i).worker, 6);
-    EXPECT_EQ(First(i).cause, "was silent for 3s");
+    EXPECT_EQ(First(i).cause, "was silent for 6s");
     EXPECT_EQ(News(i).attempt, 1);
-    AwaitLog(i, "podctl: worker 6 was silent for 3s, ");
+    AwaitLog(i, "podctl: worker 6 was silent for 6s, ");
     AwaitLog(i, "; waiting for worker 6\n");
   }
   EXPECT_EQ(Status(gone).state, State::kDied);
@@ -369,7 +369,7 @@ TEST_F(GangTest, AWorkerThatIsGoneIsNotWaitedForInVain) {
     Await([&] { return Status(i).state == State::kEnded; });
     EXPECT_NE(Status(i).exit_code, 0);
     EXPECT_EQ(First(i).reason, "connection");
-    EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 was silent for 3s, "));
+    EXPECT_THAT(Log(i), HasSubstr("podctl: worker 6 was silent for 6s, "));
     EXPECT_THAT(Log(i), ::testing::EndsWith("; so the job ends\n"));
   }
   Signal(FirstWord(ReadAll(workers_[gone]->home() + "/command")), SIGKILL);
@@ -726,7 +726,7 @@ TEST_F(AttachedGangTest, ASlowReaderHoldsUpNoSignOfLife) {
   Begin(
       "[ $PODCTL_WORKER != 2 ] || { echo up; exec yes $(printf %04000d 0) >&2; }\n"
       // Longer than a silence may last.
-      "[ $PODCTL_WORKER != 0 ] || { sleep 7; exit 3; }\n"
+      "[ $PODCTL_WORKER != 0 ] || { sleep 10; exit 3; }\n"
       "sleep 1000",
       "up", [&](std::size_t) { const std::lock_guard wait(reads); });
   Await([&] { return !Exit(2).empty(); });
