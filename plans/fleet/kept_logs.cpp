@@ -61,6 +61,10 @@ std::optional<LogTime> ReadTimeLike(std::string_view like, std::string_view text
   const std::chrono::year_month_day day{std::chrono::year(number(0, 4)),
                                         std::chrono::month(static_cast<unsigned>(number(4, 2))),
                                         std::chrono::day(static_cast<unsigned>(number(6, 2)))};
+  // Of another century it is no time of a log; and clocks that count nanoseconds end in 2262.
+  if (day.year() < std::chrono::year(1970) || day.year() >= std::chrono::year(2200)) {
+    return std::nullopt;
+  }
   if (!day.ok() || number(8, 2) > 23 || number(10, 2) > 59 || number(12, 2) > 60) {
     return std::nullopt;
   }
@@ -326,6 +330,8 @@ void DropStrangers(const KeptLogRequest& request, std::vector<KeptPiece>* pieces
 Result<void> ChooseWorkers(const KeptLogRequest& request, std::vector<KeptPiece>* pieces) {
   if (pieces->empty()) return {};
   const std::string pod = BarePodName(request.pod);
+  const bool all = request.workers.empty() && (request.pod == pod || request.pod == "pod." + pod);
+  if (all) return {};
   PodTarget target{PodAddress(pod).Text(), {}, {}};
   // As many as there must have been.
   target.workers.resize(static_cast<std::size_t>(NumbersIn(*pieces).back()) + 1);

@@ -140,6 +140,7 @@ TEST(PieceNameTest, AStrangersNameIsNone) {
            {"20261127T091222", "20261327T091222"},  // no such month
            {"20261127T091222", "20261127T251222"},
            {"20261127T091222", "20261128T091222"},  // it ends before it begins
+           {"_20261127T", "_60261127T"},            // which no clock of nanoseconds can be set to
            {".500Z_", ".5x0Z_"},
            {"0123abcd-55", ""},
            {"0123abcd-55", "../../x"},
