@@ -95,10 +95,10 @@ std::optional<std::string> NoteOnEnds(const Spec& spec) {
                      more == 0 ? "" : fmt::format(", and so on for {} more", more));
 }
 
-void PodEnds::See(const Spec& spec, const State& settled) {
+void PodEnds::See(const Spec& spec, const State& settled, const std::set<std::string>& busy) {
   seen_.clear();
   for (const PodSpec* pod : DeclaredPods(spec)) {
-    if (!pod->ttl && !pod->idle) continue;
+    if ((!pod->ttl && !pod->idle) || busy.contains(pod->name)) continue;
     const PodRecord* record = Pods(settled).Get(PodAddress(pod->name));
     // What an earlier run began is brought to its end by who does that.
     if (record != nullptr && record->exists() && !record->pending() && record->observed.is_map()) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,8 +49,8 @@ class PodEnds {
   // is over".
   using Tell = std::function<void(const std::string& remark)>;
 
-  // The pods that a look has found.
-  void See(const Spec& spec, const State& settled);
+  // The pods that a look has found, but for those that it is about to change (`busy`, by name).
+  void See(const Spec& spec, const State& settled, const std::set<std::string>& busy);
   void Forget() { seen_.clear(); }
   // Of those: what is due. The second one asks workers, which takes long where they are silent.
   std::vector<PodEnd> LookAtTtl(Clock& clock, const Tell& tell);

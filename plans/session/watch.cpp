@@ -297,10 +297,11 @@ RoundEnd WatchSession::Look() {
   }
   WatchedPlan watched = ApplyWatchPolicy(run.spec, run.settled, run.plan);
   TellLeft(watched.left);
-  if (!watched.acts) {
-    waits_.clear();
-    ends_.See(run.spec, run.settled);
-  }
+  if (!watched.acts) waits_.clear();
+  // One pod may wait in the queue for days: the others end all the same.
+  std::set<std::string> busy;
+  for (const Change& change : watched.plan.changes) busy.insert(PodNameOf(change.address));
+  ends_.See(run.spec, run.settled, watched.acts ? busy : std::set<std::string>());
   const bool notes_only = !watched.acts && watched.plan.changes.empty();
   if (notes_only && run.stored == run.settled) return Fine(RoundEnd::kNothing);
   if (watched.acts) {

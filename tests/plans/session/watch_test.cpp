@@ -309,6 +309,20 @@ TEST_F(WatchSessionTest, DeletesAPodWhoseTimeIsOverAndNothingElse) {
   EXPECT_FALSE(cloud.Node(Harness::Name("a")));
 }
 
+// One that waits for room is acted on in each look, for days perhaps.
+TEST_F(WatchSessionTest, DeletesItAlsoWhileAnotherIsMadeAnew) {
+  Pods(Harness::Pod("a", "    ttl: 2h\n") + Harness::Pod("b", kSpot));
+  ApplyAll();
+  Round();
+  clock.Advance(std::chrono::hours(2));
+  Preempt("b");
+  lines_.Said();
+  EXPECT_EQ(Round(), RoundEnd::kActed);
+  EXPECT_THAT(lines_.Said(), Contains("deletes a: its ttl of 2h is over"));
+  EXPECT_FALSE(cloud.Node(Harness::Name("a")));
+  EXPECT_TRUE(cloud.Node(Harness::Name("b")));
+}
+
 TEST_F(WatchSessionTest, DoesNotDeleteWhatIsProtectedOrBuiltOn) {
   Pods(Harness::Pod("a", "    ttl: 1h\n    lifecycle: {preventDestroy: true}\n") +
        Harness::Pod("b", "    ttl: 1h\n") + Harness::Pod("c", "    dependsOn: [pod.b]\n"));
